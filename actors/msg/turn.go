@@ -1,0 +1,134 @@
+package msg
+
+import (
+	"encoding/json"
+	"time"
+
+	"ergo.services/ergo/gen"
+
+	"github.com/packetbench/packetbench/contract"
+)
+
+// TurnSpec is what one in-process turn needs to know. Messages is a snapshot
+// of the transcript that nobody changes any more; the turn derives the
+// provider's history from it.
+type TurnSpec struct {
+	Conversation contract.ConversationID
+	Turn         contract.TurnID
+	Provider     contract.ProviderID
+	Ledger       contract.LedgerSource
+	Model        string
+	Key          Key
+	System       string
+	Project      string
+	Thinking     bool
+	Posture      contract.Posture
+	AllowedTools []string
+	Messages     []contract.RecordMessage
+	Attachments  []contract.Attachment
+	// Settings is the content of provider-settings.v1.json.
+	Settings json.RawMessage
+	// OneShot asks for a single request without tools (runtime.md 4).
+	OneShot bool
+	// Tools is the conversation's tool state (task list, background
+	// processes), opaque to it: what TurnClosed and the next spec carry on.
+	Tools any
+}
+
+// TurnFactory builds the meta process of one turn. Given to the conversation
+// by the wiring, since actor packages do not import each other.
+type TurnFactory func(TurnSpec) gen.MetaBehavior
+
+// From a turn to its conversation, in the order it happened. All carry the
+// turn id; one with an old id is dropped.
+type (
+	// Emitted is a run of contract events. The receiver answers each with
+	// EmittedAck, a Send to the turn's alias: at most EmitCredits are on
+	// their way.
+	Emitted struct {
+		Turn   contract.TurnID
+		Events []contract.Event
+	}
+	// RequestOpened says that the model is asked again within the turn.
+	RequestOpened struct{ Turn contract.TurnID }
+	// Reasoned keeps the opaque reasoning of the model request that just
+	// ended, for its history.
+	Reasoned struct {
+		Turn    contract.TurnID
+		Details json.RawMessage
+	}
+	// RequestUsage reports one completed model request. The turn waits for
+	// LedgerWritten with the same N before it runs a tool. Used is the
+	// window's occupancy in tokens.
+	RequestUsage struct {
+		Turn                                    contract.TurnID
+		N                                       uint64
+		Input, Output, CacheRead, CacheCreation uint64
+		Known                                   bool
+		Context                                 contract.ContextUse
+		// Line is the ledger line, nil when nothing is billed.
+		Line []byte
+	}
+	// ToolFacts says of a settled call what its tool-result has no room for.
+	// It is sent just before that result.
+	ToolFacts struct {
+		Turn          contract.TurnID
+		ID            string
+		File          string
+		ExitCode      *int64
+		ModifiedPaths []string
+		Tainting      bool
+		Source        contract.Source
+	}
+	// Ask wants a permission; answered by PermissionAnswer to the alias.
+	Ask struct {
+		Turn                contract.TurnID
+		ID, Name, Arguments string
+	}
+	// AskEdit wants an edit approved; answered by EditAnswer to the alias.
+	AskEdit struct {
+		Turn                    contract.TurnID
+		ID, Name, Path, Content string
+		Before                  *string
+	}
+	// TurnClosed is the last message of a turn, after its terminal event.
+	TurnClosed struct {
+		Turn  contract.TurnID
+		Tools any
+		// Failover is the model to retry with after a transient provider
+		// failure, empty when there is none (runtime.md 7).
+		Failover string
+	}
+)
+
+// From a conversation to its turn's alias; all are Sends.
+type (
+	// EmittedAck gives one Emitted credit back.
+	EmittedAck struct{}
+	// PermissionAnswer answers an Ask. Text is the tool result of a refusal.
+	PermissionAnswer struct {
+		ID      string
+		Allowed bool
+		Text    string
+	}
+	// EditAnswer answers an AskEdit. Merged replaces the proposed content.
+	EditAnswer struct {
+		ID      string
+		Applied bool
+		Merged  *string
+		Text    string
+	}
+	// PostureNow changes the posture from the next gate on.
+	PostureNow struct{ Posture contract.Posture }
+	// CancelTurn asks the turn to stop; it answers with its terminal event.
+	CancelTurn struct{}
+)
+
+// EmitCredits is how many Emitted may be unanswered.
+const EmitCredits = 16
+
+// The waits of the two gates. Source: contract.md 6.6.
+const (
+	PermissionWait = 300 * time.Second
+	EditWait       = 600 * time.Second
+)
