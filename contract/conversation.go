@@ -203,8 +203,11 @@ type ToolCall struct {
 	DeniedBy DecidedBy `json:"denied_by,omitempty"`
 }
 
-// Message is one entry of a transcript as a window shows it. Timestamp is in
-// ms since 1970.
+// Message is one entry of a transcript as a window shows it. ID is "m-<n>" for
+// a user's or a system message and the turn's id for an assistant's, so that a
+// window that only saw turn-started knows it. A queued follow-up is announced
+// by user-turn with queued true and again, with the same id and queued false,
+// when its turn comes. Timestamp is in ms since 1970.
 type Message struct {
 	ID               string           `json:"id"`
 	Role             Role             `json:"role"`
@@ -357,13 +360,6 @@ type (
 		Level     Level  `json:"level"`
 		Text      string `json:"text"`
 	}
-	// Truncated is the part of an `updated` patch that tells a window to drop
-	// messages: those after the one named (all when empty), and of that one
-	// the parts from index Parts on. A retry sends it.
-	Truncated struct {
-		After string `json:"after"`
-		Parts int    `json:"parts"`
-	}
 )
 
 // SidecarStatus is the payload of sidecar-status.changed and the result of
@@ -404,6 +400,14 @@ type Envelope struct {
 	Turn    TurnID          `json:"turn,omitempty"`
 	Data    json.RawMessage `json:"data"`
 }
+
+// PatchReload is the key of an `updated` patch, true, that tells a window to
+// take the snapshot again: messages have been dropped or replaced (a retry, or
+// an actor that was restarted from its file).
+const PatchReload = "reload"
+
+// PatchContext is the key of an `updated` patch that carries a ContextUse.
+const PatchContext = "context"
 
 // HeaderTurn is the bus header that carries the turn id.
 const HeaderTurn = "Pb-Turn"

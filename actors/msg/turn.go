@@ -95,9 +95,6 @@ type (
 	TurnClosed struct {
 		Turn  contract.TurnID
 		Tools any
-		// Failover is the model to retry with after a transient provider
-		// failure, empty when there is none (runtime.md 7).
-		Failover string
 	}
 )
 
