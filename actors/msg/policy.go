@@ -187,6 +187,8 @@ type Quiesce struct{}
 // conversation. If the host is no longer the current one, the conversation gets
 // OwnerGone at once. Source: actors.md 5.
 type Owns struct {
+	// Host is the sender's own registered name.
+	Host gen.Atom
 	// Conversation is the registered name to tell when the host dies.
 	Conversation gen.Atom
 }
@@ -213,3 +215,53 @@ type Idle struct{ Since time.Time }
 // Sleep asks an idle conversation to save, close its transport session and end
 // with reason normal. One that is busy by now answers with Idle{} instead.
 type Sleep struct{}
+
+// The refusals of a policy supervisor, as values for the doors.
+
+// RefuseUnknown says that nothing of that name can be supervised here.
+func RefuseUnknown(name gen.Atom) *contract.Failure {
+	return contract.Fail(contract.CodeNotFound, "There is no part of the service called %s. Look at the tree for the names.", string(name))
+}
+
+// RefuseDraining answers everything that would start something while the
+// service stops.
+func RefuseDraining() *contract.Failure {
+	return contract.Fail(contract.CodeConflict, "The service is stopping and starts nothing any more. Start it again first.")
+}
+
+// RefuseState says why name cannot be ensured or started in its state.
+func RefuseState(name gen.Atom, s ChildState, reason string) *contract.Failure {
+	why := ""
+	if reason != "" {
+		why = " The last reason was: " + reason + "."
+	}
+	switch s {
+	case StateDown:
+		return contract.Fail(contract.CodeConflict, "%s failed too often and stays down.%s Reset it to try again.", string(name), why)
+	case StateIncompatible:
+		return contract.Fail(contract.CodeConflict, "%s does not fit this version of PacketBench.%s Update it, then reset it.", string(name), why)
+	default:
+		return contract.Fail(contract.CodeConflict, "%s was stopped by an operator. Start it first.", string(name))
+	}
+}
+
+// RefuseStart says that name could not be started.
+func RefuseStart(name gen.Atom, reason string) *contract.Failure {
+	return contract.Fail(contract.CodeInternal, "%s could not be started: %s. Try again; if it happens again, look at the log.", string(name), reason)
+}
+
+// RefuseFull answers an Ensure above the limit of awake conversations, none of
+// which can be put to sleep.
+func RefuseFull(limit int) *contract.Failure {
+	return contract.Fail(contract.CodeOverLimit, "All %d conversations that may be awake at once are busy. Wait until one has finished, or stop one.", limit)
+}
+
+// RefuseSlow answers what did not happen in time.
+func RefuseSlow(name gen.Atom, what string) *contract.Failure {
+	return contract.Fail(contract.CodeInternal, "%s did not %s in time. Try again; if it happens again, look at the log.", string(name), what)
+}
+
+// RefuseRequest answers a Call that a supervisor does not know.
+func RefuseRequest() *contract.Failure {
+	return contract.Fail(contract.CodeInternal, "A supervisor was asked something it does not know. This is a fault of PacketBench; look at the log.")
+}

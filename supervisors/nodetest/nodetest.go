@@ -1,0 +1,80 @@
+// Package nodetest starts real nodes for tests of actors and supervisors.
+//
+// Every node has a name of its own, no network, and is ended by force when its
+// test ends. Start keeps clear of the full minute: Ergo's cron races with
+// itself there, which the race detector reports for any node that is alive.
+// Source: style.md (d). For use in tests only.
+package nodetest
+
+import (
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/packetbench/packetbench/supervisors"
+)
+
+// MaxBudget is the longest a test may keep a node alive.
+const MaxBudget = 50 * time.Second
+
+var serial atomic.Uint64
+
+// Start returns a node that lives until the test ends. budget is how long the
+// test takes at most; when less of the present minute is left, Start waits for
+// the next one. The log goes to t.Log while the test runs.
+func Start(t testing.TB, budget time.Duration) *supervisors.Node {
+	t.Helper()
+	if budget > MaxBudget {
+		t.Fatalf("nodetest: a budget of %v is over %v", budget, MaxBudget)
+	}
+	clear := wait(time.Now(), budget)
+	if clear > 0 {
+		t.Logf("nodetest: waiting %v for the full minute to pass", clear)
+		time.Sleep(clear)
+	}
+	w := &writer{t: t}
+	n, err := supervisors.StartNode(supervisors.NodeOptions{
+		Suffix: "-test-" + strconv.FormatUint(serial.Add(1), 10),
+		Logger: slog.New(slog.NewTextHandler(w, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		n.StopForce()
+		w.over.Store(true)
+	})
+	return n
+}
+
+// past is how long after the full minute cron is done.
+const past = 250 * time.Millisecond
+
+// wait returns how long to wait at now so that budget fits before the next full
+// minute, and the last one is past.
+func wait(now time.Time, budget time.Duration) time.Duration {
+	into := now.Sub(now.Truncate(time.Minute))
+	switch left := time.Minute - into; {
+	case into < past:
+		return past - into
+	case left < budget:
+		return left + past
+	default:
+		return 0
+	}
+}
+
+// writer logs to a test that has not ended.
+type writer struct {
+	t    testing.TB
+	over atomic.Bool
+}
+
+func (w *writer) Write(b []byte) (int, error) {
+	if !w.over.Load() {
+		w.t.Logf("%s", b[:max(0, len(b)-1)])
+	}
+	return len(b), nil
+}
