@@ -46,7 +46,24 @@ type (
 // NoKeyError says that no key is stored for an account.
 type NoKeyError struct{ Account contract.KeyringAccount }
 
-// Error is the sentence of mcp-state.md 14.
+// ownerOf names who an account's key belongs to, as a person knows it. Source:
+// the keyring accounts of contract.md 10 and mcp-state.md 14.
+var ownerOf = map[contract.KeyringAccount]string{
+	"api-key-anthropic":   "anthropic",
+	"api-key-openai":      "openai",
+	"api-key-openrouter":  "openrouter",
+	"api-key-minimax":     "minimax",
+	"api-key-minimax-api": "minimax-api",
+	"api-key-custom":      "custom",
+	"github-token":        "github",
+}
+
+// Error is the sentence of mcp-state.md 14. An account outside the table is
+// named itself.
 func (e NoKeyError) Error() string {
-	return "No API key configured for " + string(e.Account) + ". Set one in Settings > API Keys."
+	owner, ok := ownerOf[e.Account]
+	if !ok {
+		owner = string(e.Account)
+	}
+	return "No API key configured for " + owner + ". Set one in Settings > API Keys."
 }

@@ -117,6 +117,32 @@ type (
 	// BumpLaunch is a Send: one more launch of a provider.
 	BumpLaunch struct{ Provider contract.ProviderID }
 
+	// LoadBaselines is answered by Baselines: what SaveBaseline kept, first
+	// saved first.
+	LoadBaselines struct{ ID contract.ConversationID }
+	// Baselines answers LoadBaselines.
+	Baselines struct {
+		Items []Baseline
+		Err   error
+	}
+	// Baseline is one file's text before the first write to it. Before is nil
+	// for a file that did not exist; TooLarge says that there was a text and it
+	// was over the limit, so that only disk against proposed can be shown.
+	Baseline struct {
+		ToolID, Path string
+		Before       *string
+		TooLarge     bool
+	}
+
+	// LedgerHealth asks whether a model request may be made as far as the
+	// ledger is concerned; answered by Done, whose Err is a sentence. The
+	// files are looked at again while it is unhealthy.
+	LedgerHealth struct{}
+	// ReconcileLedger is a person's order to finish what an interrupted append
+	// left in usage-pending/; answered by Done. Nothing else does that: a line
+	// is never replayed unasked (runtime.md 5).
+	ReconcileLedger struct{}
+
 	// Flush writes everything that waits and fsyncs; answered by Done.
 	Flush struct{}
 	// TakeNotices is answered by []string: sentences about damaged files and
