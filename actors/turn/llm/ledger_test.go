@@ -193,6 +193,10 @@ func TestDecodeLedgerRow_Refusals(t *testing.T) {
 			if !errors.As(err, &refused) || refused.Field != tc.field {
 				t.Fatalf("err is %v, want a refusal of field %q", err, tc.field)
 			}
+			// A person reads it, and a line may hold what nobody else should.
+			if !strings.HasPrefix(err.Error(), "usage ledger: "+tc.field) || strings.Contains(err.Error(), "api-claude") {
+				t.Errorf("the error reads %q", err)
+			}
 		})
 	}
 }
