@@ -342,8 +342,9 @@ func (p *policy) try(k *kid) {
 		p.after(tryStart{k.name, k.turn}, retryTaken)
 	default:
 		k.taken = time.Time{}
+		k.reason = reasonText(err)
 		p.report(k, gen.PID{}, err)
-		p.failed(k, err)
+		p.failed(k)
 	}
 }
 
@@ -377,7 +378,7 @@ func (p *policy) ended(e ended) {
 		p.refuse(k, p.stopped(k))
 		p.rest(k)
 	default:
-		p.failed(k, e.why)
+		p.failed(k)
 	}
 	p.answerStops(k)
 	p.fillSeats()
@@ -394,13 +395,8 @@ func (p *policy) rest(k *kid) {
 }
 
 // failed counts one abnormal end or failed start, and decides.
-func (p *policy) failed(k *kid, why error) {
+func (p *policy) failed(k *kid) {
 	k.ending, k.again = false, false
-	if k.said != "" {
-		k.reason, k.said = k.said, ""
-	} else if why != nil {
-		k.reason = reasonText(why)
-	}
 	if k.row.window.Max == 0 {
 		p.refuse(k, msg.Ensured{Err: msg.RefuseStart(k.name, k.reason)})
 		p.rest(k)
@@ -440,15 +436,11 @@ func (p *policy) down(k *kid) {
 
 // report tells the end to the sinks and to the owned conversations.
 func (p *policy) report(k *kid, pid gen.PID, why error) {
-	reason := k.reason
-	if pid == (gen.PID{}) {
-		reason = reasonText(why)
-	}
-	p.emit(msg.ChildEnded{Supervisor: p.Name(), Name: k.name, PID: pid, Reason: reason, Quiet: quiet(why)})
+	p.emit(msg.ChildEnded{Supervisor: p.Name(), Name: k.name, PID: pid, Reason: k.reason, Quiet: quiet(why)})
 	if p.owners == nil {
 		return
 	}
-	gone := msg.OwnerGone{Host: k.name, PID: pid, Reason: reason}
+	gone := msg.OwnerGone{Host: k.name, PID: pid, Reason: k.reason}
 	for _, conv := range p.owners.gone(k.name) {
 		p.tell(conv, gone, 0)
 	}

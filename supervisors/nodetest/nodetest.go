@@ -26,14 +26,7 @@ var serial atomic.Uint64
 // the next one. The log goes to t.Log while the test runs.
 func Start(t testing.TB, budget time.Duration) *supervisors.Node {
 	t.Helper()
-	if budget > MaxBudget {
-		t.Fatalf("nodetest: a budget of %v is over %v", budget, MaxBudget)
-	}
-	clear := wait(time.Now(), budget)
-	if clear > 0 {
-		t.Logf("nodetest: waiting %v for the full minute to pass", clear)
-		time.Sleep(clear)
-	}
+	Clear(t, budget)
 	w := &writer{t: t}
 	n, err := supervisors.StartNode(supervisors.NodeOptions{
 		Suffix: "-test-" + strconv.FormatUint(serial.Add(1), 10),
@@ -47,6 +40,19 @@ func Start(t testing.TB, budget time.Duration) *supervisors.Node {
 		w.over.Store(true)
 	})
 	return n
+}
+
+// Clear waits until budget fits before the next full minute, for a test that
+// starts its node by itself.
+func Clear(t testing.TB, budget time.Duration) {
+	t.Helper()
+	if budget > MaxBudget {
+		t.Fatalf("nodetest: a budget of %v is over %v", budget, MaxBudget)
+	}
+	if d := wait(time.Now(), budget); d > 0 {
+		t.Logf("nodetest: waiting %v for the full minute to pass", d)
+		time.Sleep(d)
+	}
 }
 
 // past is how long after the full minute cron is done.
