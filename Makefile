@@ -5,7 +5,7 @@ SHELL    := /bin/bash -eu -o pipefail
 GO       ?= go
 MODULE   := github.com/packetbench/packetbench
 # The rooms by name, not ./...: npm packages may carry Go files of their own.
-ROOMS    := $(foreach d,config contract actors supervisors apps,$(if $(wildcard $(d)),./$(d)/...)) ./ui
+ROOMS    := $(foreach d,config contract actors supervisors apps,$(if $(wildcard $(d)),./$(d)/...)) $(if $(wildcard ui/*.go),./ui)
 TAGS     := integration
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT   := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
