@@ -44,7 +44,7 @@ func NewAgent(o AgentOptions) gen.ProcessFactory {
 	return func() gen.ProcessBehavior { return &Agent{opt: o} }
 }
 
-// Init lists the supervisors; the policy starts them before the start returns.
+// Init lists the supervisors; the policy starts them with its first message.
 func (s *Agent) Init(...any) (act.SupervisorSpec, error) {
 	o := s.opt
 	return s.setup(o.Common,

@@ -6,6 +6,10 @@ import (
 	"github.com/packetbench/packetbench/actors/msg"
 )
 
+// bootSeconds bounds the start of the named children, none of which does any
+// work in its Init.
+const bootSeconds = 10
+
 // application is one of the four Ergo applications: one top supervisor.
 //
 // Mode is transient: an abnormal end of the top supervisor stops the
@@ -13,14 +17,25 @@ import (
 // above the top supervisors.
 type application struct {
 	spec  gen.ApplicationSpec
+	node  gen.Node
 	onEnd func(reason error)
 }
 
 // Load returns the spec.
-func (a *application) Load(gen.Node, ...any) (gen.ApplicationSpec, error) { return a.spec, nil }
+func (a *application) Load(n gen.Node, _ ...any) (gen.ApplicationSpec, error) {
+	a.node = n
+	return a.spec, nil
+}
 
-// Start has nothing left to do: the named children run when it is called.
-func (a *application) Start(gen.ApplicationMode) {}
+// Start waits until the top supervisor has tried to start each named child: it
+// answers Children behind its first message. It runs inside ApplicationStart,
+// so whoever started the application can call them.
+func (a *application) Start(gen.ApplicationMode) {
+	top := a.spec.Group[0].Name
+	if _, err := a.node.CallWithTimeout(top, msg.Children{}, bootSeconds); err != nil {
+		a.node.Log().Error("supervisor not started name=%s err=%q", string(top), err)
+	}
+}
 
 // Terminate tells main why the application ended; gen.TerminateReasonShutdown
 // and gen.TerminateReasonNormal are the reasons of a drain.

@@ -32,7 +32,7 @@ func NewCore(o CoreOptions) gen.ProcessFactory {
 	return func() gen.ProcessBehavior { return &Core{opt: o} }
 }
 
-// Init lists the children; the policy starts them before the start returns.
+// Init lists the children; the policy starts them with its first message.
 func (s *Core) Init(...any) (act.SupervisorSpec, error) {
 	return s.setup(s.opt.Common,
 		&row{name: msg.Store, process: s.opt.Store, window: windowCore, fatal: true},

@@ -1,7 +1,7 @@
 // Package supervisors says who restarts whom, and nothing else.
 //
 // One policy (policy.go) stands behind every supervisor of the tree. It starts
-// its named children in order inside its own start, starts dynamic ones when
+// its named children in order with its first message, starts dynamic ones when
 // asked ([msg.Ensure]), and answers each end the same way: report first
 // ([msg.ChildEnded] to the sinks, [msg.OwnerGone] to the owned conversations),
 // then count, then start again after the wait of the row, or stay alive with
@@ -25,8 +25,8 @@
 // Deliberate: every policy is a SimpleOneForOne supervisor to Ergo, also those
 // with named children. Ergo's OneForOne starts its children while it starts
 // itself, and one failed Init there takes the whole subtree along. Names are
-// given by the launcher (launch.go) instead. The application's supervisors have
-// started every named child when ApplicationStart returns.
+// given by the launcher (launch.go) instead. The top supervisors have tried to
+// start every named child when ApplicationStart returns.
 //
 // The node itself is built by [StartNode], once for main and for tests. Sources:
 // actors.md 2 to 5, contract.md 7; how Ergo behaves was read in its source.

@@ -35,7 +35,7 @@ func NewEdge(o EdgeOptions) gen.ProcessFactory {
 	return func() gen.ProcessBehavior { return &Edge{opt: o} }
 }
 
-// Init lists the doors; the policy starts them before the start returns.
+// Init lists the doors; the policy starts them with its first message.
 func (s *Edge) Init(...any) (act.SupervisorSpec, error) {
 	return s.setup(s.opt.Common,
 		&row{name: msg.Bridge, process: s.opt.Bridge, window: windowDoor, fatal: true},

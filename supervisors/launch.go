@@ -54,19 +54,6 @@ type launch struct {
 type launcher struct {
 	gen.Process
 	next *launch
-	// booting makes StartChild work inside the supervisor's own start, so that
-	// the named children are there when the application has started. Spawning
-	// is allowed then (the framework does it itself for other types); only
-	// StartChild's check is stricter.
-	booting bool
-}
-
-// State lies about the one state that StartChild refuses while booting.
-func (l *launcher) State() gen.ProcessState {
-	if l.booting {
-		return gen.ProcessStateRunning
-	}
-	return l.Process.State()
 }
 
 // Spawn is called by act.Supervisor only; factory and args are the dummies of
@@ -88,17 +75,17 @@ func (l *launcher) Spawn(_ gen.ProcessFactory, o gen.ProcessOptions, _ ...any) (
 	return n.pid, err
 }
 
-// ProcessInit puts the launcher under the supervisor, lets the framework start
-// it without children, and starts the named ones.
+// ProcessInit puts the launcher under the supervisor and lets the framework
+// start it without children. The named ones are started by the first message.
+//
+// Deliberate: not in Init. A child that already runs would send to a supervisor
+// that does not, where the framework writes its state without a lock.
 func (p *policy) ProcessInit(process gen.Process, args ...any) error {
 	p.launcher = &launcher{Process: process}
 	if err := p.Supervisor.ProcessInit(p.launcher, args...); err != nil {
 		return err
 	}
-	p.launcher.booting = true
-	p.boot()
-	p.launcher.booting = false
-	return p.fatal
+	return p.Send(p.PID(), boot{})
 }
 
 // spec is what the framework is told: never restart, never end by yourself.

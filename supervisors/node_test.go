@@ -101,20 +101,6 @@ func TestNode_NoEnv(t *testing.T) {
 	}
 }
 
-func TestNode_StopWithin(t *testing.T) {
-	t.Parallel()
-	b := newBed(t)
-	b.agent(nil)
-	begin := time.Now()
-	if err := b.StopWithin(5 * time.Second); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("stopped in %v", time.Since(begin))
-	if b.IsAlive() {
-		t.Fatal("the node is alive")
-	}
-}
-
 func TestNode_Name(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

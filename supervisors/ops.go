@@ -29,7 +29,7 @@ func NewOps(o OpsOptions) gen.ProcessFactory {
 	return func() gen.ProcessBehavior { return &Ops{opt: o} }
 }
 
-// Init lists the one child; the policy starts it before the start returns.
+// Init lists the one child; the policy starts it with its first message.
 func (s *Ops) Init(...any) (act.SupervisorSpec, error) {
 	return s.setup(s.opt.Common,
 		&row{name: msg.Inspect, process: s.opt.Inspect, window: windowInspect},

@@ -119,6 +119,7 @@ type seat struct {
 
 // Messages to oneself.
 type (
+	boot struct{}
 	// ended takes its turn behind what the child still said; the exit signal
 	// itself overtakes that.
 	ended struct {
@@ -223,6 +224,8 @@ func (p *policy) HandleChildTerminate(_ gen.Atom, pid gen.PID, why error) error 
 // HandleMessage runs one decision, or takes what a child says of itself.
 func (p *policy) HandleMessage(from gen.PID, message any) error {
 	switch m := message.(type) {
+	case boot:
+		p.boot()
 	case ended:
 		p.ended(m)
 	case tryStart:

@@ -16,6 +16,7 @@ import (
 	"ergo.services/ergo/gen"
 
 	"github.com/packetbench/packetbench/supervisors"
+	"github.com/packetbench/packetbench/supervisors/nodetest"
 )
 
 // settleEnv marks the re-executed test binary.
@@ -55,7 +56,7 @@ func child() {
 	case <-time.After(5 * time.Second):
 		w.WriteString("lost the other handler")
 	}
-	n.StopForce()
+	nodetest.Stop(n)
 }
 
 func raise(s syscall.Signal) {

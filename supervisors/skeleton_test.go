@@ -264,3 +264,27 @@ func (b *bed) agent(change func(*supervisors.AgentOptions)) {
 	b.app(supervisors.CoreApp(b.core(), nil))
 	b.app(supervisors.AgentApp(o, nil))
 }
+
+// crowd starts n processes that monitor each of their next m neighbours.
+func (b *bed) crowd(n, m int) {
+	b.t.Helper()
+	var pids []gen.PID
+	for range n {
+		p := skeletonOptions{}.process()
+		pid, err := b.Spawn(p.Factory, gen.ProcessOptions{})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	for i, pid := range pids {
+		var others []gen.PID
+		for j := 1; j <= m; j++ {
+			others = append(others, pids[(i+j)%len(pids)])
+		}
+		b.send(pid, watch{others})
+		if _, err := b.Call(pid, "done"); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"ergo.services/ergo/gen"
+
+	"github.com/packetbench/packetbench/actors/msg"
 	"github.com/packetbench/packetbench/supervisors"
 )
 
@@ -36,7 +39,7 @@ func Start(t testing.TB, budget time.Duration) *supervisors.Node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		n.StopForce()
+		Stop(n)
 		w.over.Store(true)
 	})
 	return n
@@ -53,6 +56,29 @@ func Clear(t testing.TB, budget time.Duration) {
 		t.Logf("nodetest: waiting %v for the full minute to pass", d)
 		time.Sleep(d)
 	}
+}
+
+// Stop ends n by force, and quietly for the race detector. Force kills one
+// process after the other while whoever supervises them is alive, and a process
+// that is started again in between is written without a lock. So the policies
+// are told to start nothing, and the framework's own supervisor, which always
+// restarts, is ended first.
+func Stop(n *supervisors.Node) {
+	for _, name := range msg.Policies() {
+		if _, err := n.ProcessPID(name); err != nil {
+			continue
+		}
+		// A supervisor that is gone or ending starts nothing either.
+		_, _ = n.CallWithTimeout(name, msg.Quiesce{}, 1)
+	}
+	if pid, err := n.ProcessPID("system_sup"); err == nil && n.SendExit(pid, gen.TerminateReasonShutdown) == nil {
+		for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			if _, err := n.ProcessState(pid); err != nil {
+				break
+			}
+		}
+	}
+	n.StopForce()
 }
 
 // past is how long after the full minute cron is done.
