@@ -52,6 +52,20 @@ const (
 	MethodCloseTerminal     Method = "close_terminal"
 )
 
+// Methods lists every method of every door.
+var Methods = []Method{
+	MethodSubscribe, MethodUnsubscribe, MethodSession, MethodListConversations,
+	MethodGetConversation, MethodListProviders, MethodProviderAuth, MethodSidecarStatus,
+	MethodACPUsage, MethodTree, MethodListTerminals, MethodStart, MethodSend, MethodCancel,
+	MethodChangeModel, MethodSetPlanMode, MethodSetPermissionMode, MethodSetApproveWrites,
+	MethodRespondPermission, MethodRespondEdit, MethodCancelPending, MethodRetry, MethodClose,
+	MethodApprovePlan, MethodQueueRemove, MethodDelete, MethodRename, MethodArchive,
+	MethodPin, MethodGetSettings, MethodSetSettings, MethodSetKey, MethodDeleteKey,
+	MethodListKeys, MethodListAudit, MethodOneShot, MethodTrustProject, MethodResetActor,
+	MethodStopActor, MethodStartActor, MethodOpenTerminal, MethodResizeTerminal,
+	MethodCloseTerminal,
+}
+
 // MonitorMethods are the ten that a monitor may call, and get_session, which
 // tells a page its own role. Source: interface.md 3.
 var MonitorMethods = []Method{

@@ -10,3 +10,5 @@
 // speak it. Facts come from contract.md and interface.md; the TypeScript side
 // is generated from these types by contract/gen.
 package contract
+
+//go:generate go run ./gen

@@ -17,16 +17,22 @@ type (
 	// TurnID is "t-<n>", n rising from 1 per conversation.
 	TurnID string
 	// RowID is the persisted id of an entry in the provider picker.
+	//
+	//gen:open
 	RowID string
 	// CatalogueID is the picker's provider id in the model catalogue.
 	CatalogueID string
 	// ProviderID is what a transport is asked for.
+	//
+	//gen:open
 	ProviderID string
 	// AuthProbe is what a badge is asked for.
 	AuthProbe string
 	// KeyringAccount is where a secret is kept.
 	KeyringAccount string
 	// LedgerSource is the id of a line in the usage ledger.
+	//
+	//gen:open
 	LedgerSource string
 	// Transport is one of the three ways a turn is served.
 	Transport string

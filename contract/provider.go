@@ -45,23 +45,26 @@ type Capabilities struct {
 	CanPlanMode            bool             `json:"canPlanMode"`
 	Models                 []Model          `json:"models"`
 	ModelsAreAuthoritative bool             `json:"modelsAreAuthoritative"`
-	EffortLevels           []string         `json:"effortLevels"`
-	EmitsThinking          bool             `json:"emitsThinking"`
-	StructuredPlans        bool             `json:"structuredPlans"`
-	StructuredEdits        bool             `json:"structuredEdits"`
-	CanCancelTurn          bool             `json:"canCancelTurn"`
-	CanQueueWhileStreaming bool             `json:"canQueueWhileStreaming"`
-	FileMentions           bool             `json:"fileMentions"`
-	SlashCommands          bool             `json:"slashCommands"`
-	ImageAttachments       bool             `json:"imageAttachments"`
-	ContextWindow          *uint64          `json:"contextWindow"`
-	ReportsUsage           bool             `json:"reportsUsage"`
-	Remote                 bool             `json:"remote"`
-	MCP                    bool             `json:"mcp"`
-	CanRename              bool             `json:"canRename"`
-	CanFork                bool             `json:"canFork"`
-	UsesProviderCredential bool             `json:"usesProviderCredential"`
-	LocalFiles             bool             `json:"localFiles"`
+	// EffortLevels is null for a row without them.
+	//
+	//gen:null
+	EffortLevels           []string `json:"effortLevels"`
+	EmitsThinking          bool     `json:"emitsThinking"`
+	StructuredPlans        bool     `json:"structuredPlans"`
+	StructuredEdits        bool     `json:"structuredEdits"`
+	CanCancelTurn          bool     `json:"canCancelTurn"`
+	CanQueueWhileStreaming bool     `json:"canQueueWhileStreaming"`
+	FileMentions           bool     `json:"fileMentions"`
+	SlashCommands          bool     `json:"slashCommands"`
+	ImageAttachments       bool     `json:"imageAttachments"`
+	ContextWindow          *uint64  `json:"contextWindow"`
+	ReportsUsage           bool     `json:"reportsUsage"`
+	Remote                 bool     `json:"remote"`
+	MCP                    bool     `json:"mcp"`
+	CanRename              bool     `json:"canRename"`
+	CanFork                bool     `json:"canFork"`
+	UsesProviderCredential bool     `json:"usesProviderCredential"`
+	LocalFiles             bool     `json:"localFiles"`
 }
 
 // ProviderRow is one row of list_providers.
@@ -74,4 +77,39 @@ type ProviderRow struct {
 	Models       []Model      `json:"models"`
 	Badge        Badge        `json:"badge"`
 	Capabilities Capabilities `json:"capabilities"`
+}
+
+// CapabilitiesOf is what a row's transport can do, for the picker and for a
+// conversation alike. Models and window are the caller's; window 0 means that
+// none is known. Source: ui.md 3.1.
+func CapabilitiesOf(r Row, models []Model, authoritative bool, window uint64) Capabilities {
+	if models == nil {
+		models = []Model{}
+	}
+	c := Capabilities{
+		CanApprovePerTool:      true,
+		PermissionModes:        []PermissionMode{ModeAuto, ModeAskForRisky, ModeDenyAll, ModeAllowAll},
+		PermissionVocabulary:   "approval",
+		CanGateWrites:          r.Transport != TransportACP,
+		CanPlanMode:            true,
+		Models:                 models,
+		ModelsAreAuthoritative: authoritative,
+		EmitsThinking:          true,
+		StructuredPlans:        r.Transport == TransportACP || r.Provider == ProviderClaudeOAuth,
+		StructuredEdits:        r.Transport != TransportACP,
+		CanCancelTurn:          true,
+		CanQueueWhileStreaming: true,
+		FileMentions:           true,
+		SlashCommands:          true,
+		ImageAttachments:       r.Provider != ProviderDemo && r.Transport != TransportACP,
+		ReportsUsage:           r.Transport != TransportACP,
+		CanRename:              true,
+		CanFork:                true,
+		UsesProviderCredential: r.Account != "",
+		LocalFiles:             true,
+	}
+	if window > 0 {
+		c.ContextWindow = &window
+	}
+	return c
 }

@@ -33,7 +33,14 @@ type Record struct {
 	TurnCounter         uint64          `json:"turnCounter"`
 	// OpenTurn is set while a turn runs, so that a start after a kill knows
 	// what to close. Ours.
-	OpenTurn             TurnID          `json:"openTurn,omitempty"`
+	OpenTurn TurnID `json:"openTurn,omitempty"`
+	// OpenTurnBoot is the boot id of the service that runs it: the same one
+	// means that only the conversation's actor died.
+	OpenTurnBoot string `json:"openTurnBoot,omitempty"`
+	// SessionAllow are the tools allowed for the session, in force only while
+	// the service SessionBoot lives.
+	SessionAllow         []string        `json:"sessionAllow,omitempty"`
+	SessionBoot          string          `json:"sessionBoot,omitempty"`
 	MessageCounter       uint64          `json:"messageCounter,omitempty"`
 	ResumeToken          string          `json:"resumeToken,omitempty"`
 	EngineSessionID      string          `json:"engineSessionId,omitempty"`

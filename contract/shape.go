@@ -1,0 +1,91 @@
+package contract
+
+import "encoding/json"
+
+// Empty is the object without keys: the parameters of a method that takes
+// none, and the result of one that only succeeds.
+type Empty struct{}
+
+// Patch is the payload of conversation.updated: the changed keys of a Summary
+// with their new values, and the keys named by the Patch constants. A key that
+// is absent has not changed.
+type Patch map[string]json.RawMessage
+
+// Shape says what a method takes and answers, by zero values of the types.
+type Shape struct {
+	Method Method
+	Params any
+	Result any
+}
+
+// Shapes has one row for every method. A json.RawMessage stands for a value
+// whose shape is not the contract's: settings, an engine's own usage figures.
+// Source: contract.md 6.1 and interface.md 4.
+var Shapes = []Shape{
+	{MethodSubscribe, SubscribeParams{}, SubscribeResult{}},
+	{MethodUnsubscribe, UnsubscribeParams{}, Empty{}},
+	{MethodSession, Empty{}, Session{}},
+	{MethodListConversations, Empty{}, []Summary(nil)},
+	{MethodGetConversation, SessionParams{}, Snapshot{}},
+	{MethodListProviders, Empty{}, []ProviderRow(nil)},
+	{MethodProviderAuth, ProviderParams{}, Badge{}},
+	{MethodSidecarStatus, Empty{}, SidecarStatus{}},
+	{MethodACPUsage, SessionParams{}, json.RawMessage(nil)},
+	{MethodTree, Empty{}, Tree{}},
+	{MethodListTerminals, Empty{}, json.RawMessage(nil)},
+	{MethodStart, StartParams{}, StartResult{}},
+	{MethodSend, SendParams{}, SendResult{}},
+	{MethodCancel, SessionParams{}, Empty{}},
+	{MethodChangeModel, ChangeModelParams{}, Empty{}},
+	{MethodSetPlanMode, SetEnabledParams{}, Empty{}},
+	{MethodSetPermissionMode, SetModeParams{}, Empty{}},
+	{MethodSetApproveWrites, SetEnabledParams{}, Empty{}},
+	{MethodRespondPermission, RespondPermissionParams{}, Empty{}},
+	{MethodRespondEdit, RespondEditParams{}, Empty{}},
+	{MethodCancelPending, SessionParams{}, Empty{}},
+	{MethodRetry, RetryParams{}, Empty{}},
+	{MethodClose, SessionParams{}, Empty{}},
+	{MethodApprovePlan, ApprovePlanParams{}, Empty{}},
+	{MethodQueueRemove, QueueRemoveParams{}, Empty{}},
+	{MethodDelete, SessionParams{}, Empty{}},
+	{MethodRename, RenameParams{}, Empty{}},
+	{MethodArchive, ArchiveParams{}, Empty{}},
+	{MethodPin, PinParams{}, Empty{}},
+	{MethodGetSettings, Empty{}, json.RawMessage(nil)},
+	{MethodSetSettings, json.RawMessage(nil), json.RawMessage(nil)},
+	{MethodSetKey, KeyParams{}, Empty{}},
+	{MethodDeleteKey, KeyParams{}, Empty{}},
+	{MethodListKeys, Empty{}, []KeyInfo(nil)},
+	{MethodListAudit, json.RawMessage(nil), []AuditEntry(nil)},
+	{MethodOneShot, OneShotParams{}, Empty{}},
+	{MethodTrustProject, TrustProjectParams{}, Empty{}},
+	{MethodResetActor, ActorParams{}, ActorResult{}},
+	{MethodStopActor, ActorParams{}, ActorResult{}},
+	{MethodStartActor, ActorParams{}, ActorResult{}},
+	{MethodOpenTerminal, json.RawMessage(nil), json.RawMessage(nil)},
+	{MethodResizeTerminal, json.RawMessage(nil), Empty{}},
+	{MethodCloseTerminal, json.RawMessage(nil), Empty{}},
+}
+
+// WhatPayload says what one member of the second family carries, by a zero
+// value of the type.
+type WhatPayload struct {
+	What    What
+	Payload any
+}
+
+// WhatPayloads has one row for every member. Source: contract.md 2.3.
+var WhatPayloads = []WhatPayload{
+	{WhatCreated, Summary{}},
+	{WhatUpdated, Patch{}},
+	{WhatDeleted, Empty{}},
+	{WhatUserTurn, UserTurn{}},
+	{WhatTurnStarted, TurnStarted{}},
+	{WhatTurnEnded, TurnEnded{}},
+	{WhatPromptOpened, PromptOpened{}},
+	{WhatPromptResolved, PromptResolved{}},
+	{WhatEditResolved, EditResolved{}},
+	{WhatQueueChanged, QueueChanged{}},
+	{WhatPostureChanged, Posture{}},
+	{WhatNotice, Notice{}},
+}

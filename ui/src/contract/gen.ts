@@ -1,0 +1,1530 @@
+// Generated from package contract by contract/gen. Do not edit: run make gen.
+
+// command.go
+
+/** Method is the name of a command, the same on every door. */
+export type Method = (typeof methods)[number]
+
+/** Methods lists every method of every door. */
+export const methods = [
+  'subscribe',
+  'unsubscribe',
+  'get_session',
+  'list_conversations',
+  'get_conversation',
+  'list_providers',
+  'get_provider_auth_status',
+  'get_sidecar_status',
+  'acp_session_usage',
+  'get_tree',
+  'list_terminals',
+  'start_api_agent_session',
+  'send_api_agent_message',
+  'cancel_api_agent_session',
+  'change_model',
+  'set_plan_mode',
+  'set_permission_mode',
+  'set_approve_writes',
+  'respond_permission',
+  'respond_edit',
+  'cancel_pending_tools',
+  'retry_last_turn',
+  'close_api_agent_session',
+  'approve_plan',
+  'remove_queued_message',
+  'delete_conversation',
+  'rename_conversation',
+  'archive_conversation',
+  'pin_conversation',
+  'get_settings',
+  'set_settings',
+  'set_key',
+  'delete_key',
+  'list_keys',
+  'list_audit',
+  'one_shot',
+  'trust_project',
+  'reset_actor',
+  'stop_actor',
+  'start_actor',
+  'open_terminal',
+  'resize_terminal',
+  'close_terminal',
+] as const
+
+/**
+ * MonitorMethods are the ten that a monitor may call, and get_session, which
+ * tells a page its own role. Source: interface.md 3.
+ */
+export const monitorMethods: readonly Method[] = [
+  'subscribe',
+  'unsubscribe',
+  'list_conversations',
+  'get_conversation',
+  'list_providers',
+  'get_provider_auth_status',
+  'get_sidecar_status',
+  'acp_session_usage',
+  'get_tree',
+  'list_terminals',
+  'get_session',
+]
+
+/** Every value of Client. */
+export const clientValues = [
+  'owner',
+  'monitor',
+] as const
+
+/** Client is who calls: the role of a token or of a NATS user. */
+export type Client = (typeof clientValues)[number]
+
+/** Request is one JSON-RPC 2.0 request. A missing ID makes it a notification. */
+export interface Request {
+  jsonrpc: string
+  id?: unknown
+  method: Method
+  params?: unknown
+}
+
+/** Response answers a Request. */
+export interface Response {
+  jsonrpc: string
+  id: unknown
+  result?: unknown
+  error?: Failure
+}
+
+/** SessionParams names one conversation. */
+export interface SessionParams {
+  session_id: ConversationID
+}
+
+/** ResumeMessage is one line of history given to a start. */
+export interface ResumeMessage {
+  role: Role
+  content: string
+}
+
+/** StartParams starts a conversation or resumes an idle one. */
+export interface StartParams {
+  session_id: ConversationID
+  provider: ProviderID
+  row?: RowID
+  model: string
+  project_path: string
+  initial_message: string
+  system_prompt_override?: string
+  thinking_enabled?: boolean
+  attachments?: Attachment[]
+  plan_mode?: boolean
+  ssh_config?: unknown
+  allowed_tools?: string[]
+  allow_patterns?: string[]
+  resume_token?: string
+  enabled_mcp_server_ids?: string[]
+  mcp_trust_snapshot?: unknown
+  resume_messages?: ResumeMessage[]
+  permission_mode?: PermissionMode
+  approve_writes?: boolean
+  worktree?: boolean
+  workspace?: string
+  engine_session_id?: string
+  title?: string
+}
+
+/** StartResult answers a start. */
+export interface StartResult {
+  session_id: ConversationID
+  turn_id?: TurnID
+}
+
+/** SendParams sends a user message. */
+export interface SendParams {
+  session_id: ConversationID
+  message: string
+  attachments?: Attachment[]
+}
+
+/** SendResult answers a send. */
+export interface SendResult {
+  message_id: string
+  queued: boolean
+  turn_id?: TurnID
+}
+
+/** ChangeModelParams sets the model of the next turn. */
+export interface ChangeModelParams {
+  session_id: ConversationID
+  new_model: string
+}
+
+/** SetEnabledParams is for set_plan_mode and set_approve_writes. */
+export interface SetEnabledParams {
+  session_id: ConversationID
+  enabled: boolean
+}
+
+/** SetModeParams sets the permission mode. */
+export interface SetModeParams {
+  session_id: ConversationID
+  mode: PermissionMode
+}
+
+/**
+ * RespondPermissionParams answers a parked permission. AllowPattern goes
+ * with allow_once and must be the derived one.
+ */
+export interface RespondPermissionParams {
+  session_id: ConversationID
+  tool_id: string
+  decision: Decision
+  reason?: string
+  allow_pattern?: string
+}
+
+/** RespondEditParams answers a parked edit. */
+export interface RespondEditParams {
+  session_id: ConversationID
+  tool_id: string
+  decision: EditDecision
+  merged_content?: string
+}
+
+/** RetryParams runs the last turn again. */
+export interface RetryParams {
+  session_id: ConversationID
+  new_model?: string
+}
+
+/**
+ * ApprovePlanParams chooses execute, accept_edits, review_each or
+ * keep_planning.
+ */
+export interface ApprovePlanParams {
+  session_id: ConversationID
+  choice: string
+}
+
+/** QueueRemoveParams takes one message out of the queue. */
+export interface QueueRemoveParams {
+  session_id: ConversationID
+  message_id: string
+}
+
+/** RenameParams names a conversation. */
+export interface RenameParams {
+  session_id: ConversationID
+  title: string
+}
+
+/** ArchiveParams archives a conversation or brings it back. */
+export interface ArchiveParams {
+  session_id: ConversationID
+  archived: boolean
+}
+
+/** PinParams pins a conversation to the top of its group. */
+export interface PinParams {
+  session_id: ConversationID
+  pinned: boolean
+}
+
+/**
+ * SubscribeParams subscribes to patterns. Since is "new", "all" or a
+ * sequence number.
+ */
+export interface SubscribeParams {
+  subjects: string[]
+  since?: unknown
+}
+
+/** SubscribeResult answers a subscribe. Head is the log's last sequence. */
+export interface SubscribeResult {
+  subscription: string
+  head: number
+}
+
+/** UnsubscribeParams ends a subscription. */
+export interface UnsubscribeParams {
+  subscription: string
+}
+
+/** EventsParams is the body of the event notification. */
+export interface EventsParams {
+  subscription: string
+  events: Envelope[]
+}
+
+/**
+ * GapParams is the body of the gap notification: the log no longer holds
+ * the sequences From to To.
+ */
+export interface GapParams {
+  subscription: string
+  from: number
+  to: number
+}
+
+/** ProviderParams names a badge probe. */
+export interface ProviderParams {
+  provider: AuthProbe
+}
+
+/** ActorParams names a registered actor of the tree. */
+export interface ActorParams {
+  name: string
+}
+
+/** ActorResult answers an operator's action. */
+export interface ActorResult {
+  state: string
+}
+
+/** Session answers get_session: who the caller is to this service. */
+export interface Session {
+  role: Client
+  boot_id: string
+  version: string
+  /** ProjectPath is the folder the service was started in. */
+  project_path: string
+  head: number
+}
+
+/** KeyParams stores or deletes a credential. Value is never returned. */
+export interface KeyParams {
+  account: KeyringAccount
+  value?: string
+}
+
+/**
+ * KeyInfo says that a credential exists, where, and its last four
+ * characters; never more.
+ */
+export interface KeyInfo {
+  account: KeyringAccount
+  present: boolean
+  source?: string
+  last4?: string
+}
+
+/**
+ * OneShotParams runs one auxiliary request (runtime.md 4): chunk, done
+ * and error on SessionID, no tools, no conversation file.
+ */
+export interface OneShotParams {
+  session_id: ConversationID
+  task: string
+  system?: string
+  prompt: string
+  provider?: ProviderID
+  model?: string
+}
+
+/** TrustProjectParams answers the one question a new project raises. */
+export interface TrustProjectParams {
+  project_path: string
+  trusted: boolean
+}
+
+/** AuditEntry is one line of the decision audit (tools-permissions.md 9). */
+export interface AuditEntry {
+  id: string
+  timestamp: number
+  conversationId: string
+  toolId: string
+  action: string
+  target?: string
+  decision: string
+  effectivePolicy: string
+  sourceChain: Source[]
+}
+
+// conversation.go
+
+/** Every value of Status. */
+export const statusValues = [
+  'active',
+  'idle',
+  'done',
+  'failed',
+] as const
+
+/** Status is where a conversation stands. */
+export type Status = (typeof statusValues)[number]
+
+/** Every value of PermissionMode. */
+export const permissionModeValues = [
+  'auto',
+  'ask_for_risky',
+  'allow_all',
+  'deny_all',
+] as const
+
+/** PermissionMode is one half of the posture. */
+export type PermissionMode = (typeof permissionModeValues)[number]
+
+/** Every value of Tier. */
+export const tierValues = [
+  'read',
+  'edit_in_project',
+  'blocking',
+] as const
+
+/** Tier is how far a call can reach. */
+export type Tier = (typeof tierValues)[number]
+
+/** Every value of Outcome. */
+export const outcomeValues = [
+  'done',
+  'cancelled',
+  'error',
+  'interrupted',
+] as const
+
+/** Outcome is how a turn ended. */
+export type Outcome = (typeof outcomeValues)[number]
+
+/** Every value of Decision. */
+export const decisionValues = [
+  'allow_once',
+  'allow_always',
+  'deny',
+] as const
+
+/** Decision answers a permission prompt. */
+export type Decision = (typeof decisionValues)[number]
+
+/** Every value of EditDecision. */
+export const editDecisionValues = [
+  'apply',
+  'reject',
+] as const
+
+/** EditDecision answers an edit prompt. */
+export type EditDecision = (typeof editDecisionValues)[number]
+
+/** Every value of DecidedBy. */
+export const decidedByValues = [
+  'user',
+  'policy',
+  'timeout',
+  'cancel',
+  'restart',
+] as const
+
+/** DecidedBy says who answered a prompt. */
+export type DecidedBy = (typeof decidedByValues)[number]
+
+/** Every value of Level. */
+export const levelValues = [
+  'info',
+  'warning',
+  'error',
+] as const
+
+/** Level grades a notice. */
+export type Level = (typeof levelValues)[number]
+
+/** Worktree is where a conversation's edits land when not in the project. */
+export interface Worktree {
+  base_path: string
+  worktree_path: string
+  branch: string
+  base_branch?: string
+  created_at: string
+  state: string
+}
+
+/** Summary is what a list shows of a conversation. Times are RFC 3339. */
+export interface Summary {
+  session_id: ConversationID
+  title: string
+  row: RowID
+  provider: ProviderID
+  model: string
+  project_path: string
+  status: Status
+  archived: boolean
+  pinned: boolean
+  created_at: string
+  updated_at: string
+  needs_you: number
+  queued: number
+  parent_session_id?: ConversationID
+  worktree?: Worktree
+  /** RetiredNotice is set for a row that is no longer offered. */
+  retired_notice?: string
+}
+
+/** Attachment is an image of a user message, at most MaxImageBytes decoded. */
+export interface Attachment {
+  media_type: string
+  data_base64: string
+  name?: string
+}
+
+/**
+ * AttachmentInfo is what events say of an attachment: never its data. Size is
+ * in bytes.
+ */
+export interface AttachmentInfo {
+  media_type: string
+  size: number
+  name?: string
+}
+
+/**
+ * MaxImageBytes is the decoded size of the largest image. Source: contract.md
+ * 6.1.
+ */
+export const MaxImageBytes = 5242880
+
+/** Every value of Role. */
+export const roleValues = [
+  'user',
+  'assistant',
+  'system',
+] as const
+
+/** Role says whose message it is. */
+export type Role = (typeof roleValues)[number]
+
+/** Every value of PartType. */
+export const partTypeValues = [
+  'text',
+  'thinking',
+  'tool',
+  'request',
+] as const
+
+/** PartType is one kind of part of an assistant message. */
+export type PartType = (typeof partTypeValues)[number]
+
+/**
+ * Part gives the order inside an assistant message, of which there is one per
+ * turn. A text or thinking part is the next Length UTF-16 code units of
+ * content or thinking (what a browser's string counts); a tool part names a
+ * call; a request part stands where the turn asked the model again.
+ */
+export interface Part {
+  type: PartType
+  length?: number
+  id?: string
+}
+
+/** Every value of ToolStatus. */
+export const toolStatusValues = [
+  'running',
+  'done',
+  'error',
+] as const
+
+/** ToolStatus is where a tool call stands. */
+export type ToolStatus = (typeof toolStatusValues)[number]
+
+/** ToolCall is one call of a message as a window shows it. */
+export interface ToolCall {
+  id: string
+  name: string
+  status: ToolStatus
+  file?: string
+  summary?: string
+  content?: string
+  input?: string
+  exit_code?: number
+  modified_paths?: string[]
+  stdout?: string
+  stderr?: string
+  /** DeniedBy is set when a prompt for this call was not allowed. */
+  denied_by?: DecidedBy
+}
+
+/**
+ * Message is one entry of a transcript as a window shows it. ID is "m-<n>" for
+ * a user's or a system message and the turn's id for an assistant's, so that a
+ * window that only saw turn-started knows it. A queued follow-up is announced
+ * by user-turn with queued true and again, with the same id and queued false,
+ * when its turn comes. Timestamp is in ms since 1970.
+ */
+export interface Message {
+  id: string
+  role: Role
+  content: string
+  timestamp: number
+  turn_id?: TurnID
+  outcome?: Outcome
+  is_streaming?: boolean
+  queued?: boolean
+  level?: Level
+  thinking?: string
+  parts?: Part[]
+  tool_calls?: ToolCall[]
+  attachments?: AttachmentInfo[]
+  input_tokens?: number
+  output_tokens?: number
+  cache_read_tokens?: number
+  cache_write_tokens?: number
+  reasoning_tokens?: number
+  /** Error is the text of the turn's error, also appended to Content. */
+  error?: string
+}
+
+/** Source is one piece of evidence that a prompt warns about. */
+export interface Source {
+  origin: string
+  label: string
+  locator?: string
+}
+
+/** PendingPermission is a parked permission prompt with what its card needs. */
+export interface PendingPermission {
+  id: string
+  name: string
+  arguments: string
+  tier: Tier
+  destructive: boolean
+  allow_pattern?: string
+  sources?: Source[]
+  batch_id?: string
+  batch_size?: number
+  opened_at: number
+}
+
+/** PendingEditPrompt is a parked edit. */
+export interface PendingEditPrompt {
+  id: string
+  path: string
+  content: string
+  before?: string
+  opened_at: number
+}
+
+/** QueueItem is a follow-up that waits for the turn's end. */
+export interface QueueItem {
+  message_id: string
+  content: string
+}
+
+/** Posture is what a conversation lets the model do. */
+export interface Posture {
+  plan_mode: boolean
+  permission_mode: PermissionMode
+  approve_writes: boolean
+}
+
+/**
+ * ContextUse is how full the model's window was at the latest model request,
+ * in tokens. Estimated says that the provider sent no usage and the figure is
+ * characters divided by four.
+ */
+export interface ContextUse {
+  used: number
+  window: number
+  estimated?: boolean
+}
+
+/** Conversation is the whole of one conversation as a window shows it. */
+export interface Conversation extends Summary, Posture {
+  allowed_tools: string[]
+  allow_patterns: string[]
+  thinking_enabled: boolean
+  turn_id?: TurnID
+  stopping?: boolean
+  rate_limited?: RateLimited
+  messages: Message[]
+  pending_permissions: PendingPermission[]
+  pending_edits: PendingEditPrompt[]
+  queue: QueueItem[]
+  plan: PlanItem[]
+  plan_approved: boolean
+  /** PlanReady says that the last answer is a plan that may be approved. */
+  plan_ready: boolean
+  context?: ContextUse
+  capabilities: Capabilities
+}
+
+/**
+ * Snapshot answers get_conversation. Seq is the head of the log at that
+ * moment, so that subscribing since Seq+1 continues without loss or repeat.
+ */
+export interface Snapshot {
+  conversation: Conversation
+  seq: number
+}
+
+/** UserTurn says that a user message was accepted. */
+export interface UserTurn {
+  message_id: string
+  content: string
+  attachments: AttachmentInfo[]
+  queued: boolean
+}
+
+/** TurnStarted comes before the first event of a turn. */
+export interface TurnStarted {
+  turn_id: TurnID
+}
+
+/** TurnEnded comes after the turn's done or error. */
+export interface TurnEnded {
+  turn_id: TurnID
+  outcome: Outcome
+}
+
+/** PromptOpened comes just before its permission-request. */
+export interface PromptOpened {
+  id: string
+  tier: Tier
+  destructive: boolean
+  allow_pattern?: string
+  sources?: Source[]
+}
+
+/** PromptResolved says that a parked permission left the queue. */
+export interface PromptResolved {
+  id: string
+  decision: Decision
+  by: DecidedBy
+}
+
+/** EditResolved says that a parked edit left the queue. */
+export interface EditResolved {
+  id: string
+  decision: EditDecision
+  by: DecidedBy
+}
+
+/** QueueChanged carries the whole queue. */
+export interface QueueChanged {
+  items: QueueItem[]
+}
+
+/** Notice says that a system line joined the transcript. */
+export interface Notice {
+  message_id: string
+  level: Level
+  text: string
+}
+
+/**
+ * SidecarStatus is the payload of sidecar-status.changed and the result of
+ * get_sidecar_status. Absent values are null, the one exception to the rule.
+ */
+export interface SidecarStatus {
+  state: string
+  restarts: number
+  last_error: string | null
+  protocol_version: number | null
+  pid: number | null
+  version: string | null
+  lifetime: SidecarLifetime
+}
+
+/** SidecarLifetime counts over all runs of the service. */
+export interface SidecarLifetime {
+  total_starts: number
+  total_crashes: number
+  total_uptime_secs: number
+  last_crash_time: string | null
+  last_version: string | null
+  last_error: string | null
+}
+
+/** ProviderAuth is the payload of provider-auth.changed. */
+export interface ProviderAuth {
+  provider: AuthProbe
+  accountId?: string
+  status?: Badge
+}
+
+/**
+ * Envelope carries one event to a window: the event notification, the SSE
+ * data line and --json output.
+ */
+export interface Envelope {
+  seq: number
+  time: string
+  subject: string
+  turn?: TurnID
+  data: unknown
+}
+
+/**
+ * PatchReload is the key of an `updated` patch, true, that tells a window to
+ * take the snapshot again: messages have been dropped or replaced (a retry, or
+ * an actor that was restarted from its file).
+ */
+export const PatchReload = 'reload'
+
+/** PatchContext is the key of an `updated` patch that carries a ContextUse. */
+export const PatchContext = 'context'
+
+/** HeaderTurn is the bus header that carries the turn id. */
+export const HeaderTurn = 'Pb-Turn'
+
+// errors.go
+
+export const CodeParse = -32700
+
+export const CodeInvalid = -32600
+
+export const CodeNoMethod = -32601
+
+export const CodeBadParams = -32602
+
+export const CodeInternal = -32603
+
+export const CodeUnauthorized = -32001
+
+export const CodeForbidden = -32003
+
+export const CodeNotFound = -32004
+
+export const CodeConflict = -32009
+
+export const CodeAnswered = -32010
+
+export const CodeOverLimit = -32029
+
+/**
+ * Failure is the error object of every door: JSON-RPC's shape. It is a value
+ * in replies, never a handler's reason.
+ */
+export interface Failure {
+  code: number
+  message: string
+  data?: unknown
+}
+
+export const TextMonitor = 'This read-only Monitor cannot invoke that application command.'
+
+export const TextAnswered = 'This prompt was already answered.'
+
+export const TextNoSession = 'No active session: '
+
+export const TextSessionExists = 'Session already exists: '
+
+export const TextNoAssistantTurn = 'No assistant turn to retry'
+
+export const TextQueueImages = 'Images cannot be queued; send them when the turn has ended.'
+
+export const TextCancelledByUser = 'Cancelled by the user'
+
+export const TextInterrupted = 'Interrupted: the service stopped'
+
+export const TextUserCancelled = 'User cancelled this tool'
+
+export const TextDenied = 'User denied permission for this tool call.'
+
+export const TextDeniedGuidance = ' User\'s guidance: '
+
+export const TextPermTimeout = 'Permission request timed out.'
+
+export const TextEditTimeout = 'Edit approval timed out.'
+
+export const TextEditRejected = 'User rejected this edit.'
+
+export const TextDenyAll = 'Permissions: all risky tools are denied.'
+
+export const TextStall = 'The provider sent nothing for 120 s; send again to retry.'
+
+export const TextIncompleteStream = 'Provider stream ended before its completion and usage marker; this request is incomplete'
+
+export const TextSidecarRestarted = 'Sidecar restarted \u2014 please resend your message to continue this conversation.'
+
+export const TextSidecarGivenUp = 'Sidecar crashed and could not restart'
+
+export const TextEngineClosed = 'engine closed the connection'
+
+export const TextInvalidArguments = 'Error: invalid arguments'
+
+export const TextNoOutput = '(no output)'
+
+export const TextConversationLost = 'This conversation was restarted after a fault inside PacketBench; the answer in progress was lost. Send your message again.'
+
+// event.go
+
+/**
+ * Chunk is a text delta. Its payload is the bare JSON string, valid UTF-8; a
+ * delta never ends inside a character.
+ */
+export type Chunk = string
+
+/** Thinking is a reasoning delta. */
+export interface Thinking {
+  text: string
+}
+
+/** ThinkingStop ends a run of reasoning deltas. Its payload is null. */
+export type ThinkingStop = null
+
+/**
+ * ToolStart announces a tool call. Input is JSON text and absent when the
+ * transport does not know the arguments yet.
+ */
+export interface ToolStart {
+  id: string
+  name: string
+  input?: string
+}
+
+/** ToolResult settles a tool call. Input is JSON text and may be empty. */
+export interface ToolResult {
+  id: string
+  name: string
+  content: string
+  is_error: boolean
+  input: string
+}
+
+/** PermissionRequest asks somebody to allow a call. Arguments is JSON text. */
+export interface PermissionRequest {
+  id: string
+  name: string
+  arguments: string
+  batch_id?: string
+  batch_size?: number
+}
+
+/**
+ * PendingEdit is a file write that waits for an answer. Content is the whole
+ * proposed file; Before is absent when the file did not exist.
+ */
+export interface PendingEdit {
+  id: string
+  path: string
+  content: string
+  before?: string
+}
+
+/** EditBaseline records a file's text just before an ungated write. */
+export interface EditBaseline {
+  id: string
+  path: string
+  before?: string
+}
+
+/** Every value of PlanStatus. */
+export const planStatusValues = [
+  'pending',
+  'in_progress',
+  'completed',
+] as const
+
+/** PlanStatus is where one plan item stands. */
+export type PlanStatus = (typeof planStatusValues)[number]
+
+/**
+ * PlanItem is one line of a plan. ActiveForm keeps its camelCase key: one of
+ * the two exceptions to snake_case (contract.md 2).
+ */
+export interface PlanItem {
+  id?: string
+  content: string
+  status: PlanStatus
+  activeForm?: string
+}
+
+/** PlanBlock replaces the plan. An empty list clears it. */
+export interface PlanBlock {
+  items: PlanItem[]
+}
+
+/** ToolOutputExtended adds what a tool-result has no room for. */
+export interface ToolOutputExtended {
+  id: string
+  exit_code?: number
+  modified_paths?: string[]
+  stdout?: string
+  stderr?: string
+}
+
+/**
+ * TurnSummary gives the token counts of one turn; with Address, of one
+ * sub-agent. It overwrites, never adds (contract.md O10).
+ */
+export interface TurnSummary {
+  input_tokens: number
+  output_tokens: number
+  cache_read_input_tokens: number
+  cache_creation_input_tokens: number
+  reasoning_tokens?: number
+  address?: string
+}
+
+/** MCPSource is one MCP server a session was started with. */
+export interface MCPSource {
+  name: string
+  transport: string
+  scope: string
+}
+
+/** MCPReadError is one MCP configuration file that could not be read. */
+export interface MCPReadError {
+  scope: string
+  path: string
+  message: string
+}
+
+/**
+ * MCPSources lists the servers of a session; it repeats on every start.
+ * ReadErrors keeps its camelCase key: the other exception to snake_case.
+ */
+export interface MCPSources {
+  sources: MCPSource[]
+  readErrors: MCPReadError[]
+}
+
+/**
+ * RateLimited says that the provider refused for now and the turn waits.
+ * RetryAfterSeconds is not negative and may have a fraction. It never ends a
+ * turn.
+ */
+export interface RateLimited {
+  retry_after_seconds?: number
+  message?: string
+}
+
+/**
+ * Done ends a turn. The four counts are sums over the turn's completed model
+ * requests, 0 where unknown.
+ */
+export interface Done {
+  input_tokens: number
+  output_tokens: number
+  cache_read_input_tokens: number
+  cache_creation_input_tokens: number
+  cancelled: boolean
+  resume_token?: string
+}
+
+/** Error ends a turn that failed. Message is a sentence for a person. */
+export interface Error {
+  message: string
+}
+
+// ids.go
+
+/** ConversationID is the id used everywhere for one conversation. */
+export type ConversationID = string
+
+/** TerminalID is the id of one PTY. */
+export type TerminalID = string
+
+/** TurnID is "t-<n>", n rising from 1 per conversation. */
+export type TurnID = string
+
+/** RowID is the persisted id of an entry in the provider picker. */
+export type RowID = string
+
+/** CatalogueID is the picker's provider id in the model catalogue. */
+export type CatalogueID = string
+
+/** ProviderID is what a transport is asked for. */
+export type ProviderID = string
+
+/** AuthProbe is what a badge is asked for. */
+export type AuthProbe = string
+
+/** KeyringAccount is where a secret is kept. */
+export type KeyringAccount = string
+
+/** LedgerSource is the id of a line in the usage ledger. */
+export type LedgerSource = string
+
+/** Every value of Transport. */
+export const transportValues = [
+  'in-process',
+  'sidecar',
+  'acp',
+] as const
+
+/** Transport is one of the three ways a turn is served. */
+export type Transport = (typeof transportValues)[number]
+
+/** Every value of Group. */
+export const groupValues = [
+  'Anthropic',
+  'OpenAI',
+  'Other',
+] as const
+
+/** Group is a heading of the picker. */
+export type Group = (typeof groupValues)[number]
+
+/**
+ * AutoPick is the order in which a launcher takes the first ready row. None
+ * ready means RowDemo.
+ */
+export const autoPick: readonly RowID[] = [
+  'api-claude-oauth',
+  'api-claude',
+  'api-openai',
+  'api-openai-agents',
+  'api-openrouter',
+  'api-ollama',
+  'api-minimax',
+]
+
+/** RetiredLabel is the display name of a retired row. */
+export const RetiredLabel = 'OpenAI Codex (retired)'
+
+// kind.go
+
+/**
+ * Kind names one of the fifteen things a transport can say about a turn.
+ * Kinds are kebab-case and part of a subject. Source: contract.md 2.
+ */
+export type Kind = (typeof kinds)[number]
+
+/** Kinds lists all fifteen, in the order of contract.md 2. */
+export const kinds = [
+  'chunk',
+  'thinking',
+  'thinking-stop',
+  'tool-start',
+  'tool-result',
+  'permission-request',
+  'pending-edit',
+  'edit-baseline',
+  'plan-block',
+  'tool-output-extended',
+  'turn-summary',
+  'mcp-sources',
+  'rate-limited',
+  'done',
+  'error',
+] as const
+
+/**
+ * CoreKinds are the nine that a new transport owes; the others are optional
+ * for it. Source: contract.md 2.
+ */
+export const coreKinds: readonly Kind[] = [
+  'chunk',
+  'thinking',
+  'thinking-stop',
+  'tool-start',
+  'tool-result',
+  'permission-request',
+  'plan-block',
+  'done',
+  'error',
+]
+
+// provider.go
+
+/** Every value of BadgeStatus. */
+export const badgeStatusValues = [
+  'ready',
+  'missing_key',
+  'service_down',
+  'login_required',
+  'coming_soon',
+  'unknown',
+] as const
+
+/** BadgeStatus says whether a row can be launched. */
+export type BadgeStatus = (typeof badgeStatusValues)[number]
+
+/**
+ * Badge is a row's readiness. Hint says what to do and is the tooltip of a
+ * disabled Launch verbatim; Source says which store the key in use came from.
+ */
+export interface Badge {
+  status: BadgeStatus
+  hint: string
+  source?: string
+}
+
+/** Pricing is in USD per million tokens. */
+export interface Pricing {
+  input: number
+  output: number
+}
+
+/** Model is one entry of a row's model list. ContextWindow is in tokens. */
+export interface Model {
+  label: string
+  value: string
+  contextWindow?: number
+  pricing?: Pricing
+}
+
+/**
+ * Capabilities drives the chrome of a row and of a conversation; nothing else
+ * may look at an id for that. Source: ui.md 3.1.
+ */
+export interface Capabilities {
+  canApprovePerTool: boolean
+  permissionModes: PermissionMode[]
+  permissionVocabulary: string
+  canGateWrites: boolean
+  canPlanMode: boolean
+  models: Model[]
+  modelsAreAuthoritative: boolean
+  /** EffortLevels is null for a row without them. */
+  effortLevels: string[] | null
+  emitsThinking: boolean
+  structuredPlans: boolean
+  structuredEdits: boolean
+  canCancelTurn: boolean
+  canQueueWhileStreaming: boolean
+  fileMentions: boolean
+  slashCommands: boolean
+  imageAttachments: boolean
+  contextWindow: number | null
+  reportsUsage: boolean
+  remote: boolean
+  mcp: boolean
+  canRename: boolean
+  canFork: boolean
+  usesProviderCredential: boolean
+  localFiles: boolean
+}
+
+/** ProviderRow is one row of list_providers. */
+export interface ProviderRow {
+  row: RowID
+  label: string
+  group: Group
+  transport: Transport
+  provider: ProviderID
+  models: Model[]
+  badge: Badge
+  capabilities: Capabilities
+}
+
+// record.go
+
+/**
+ * Record is one conversation as its file holds it: conversations/<id>.json.
+ * Keys are camelCase on disk (mcp-state.md 5). Keys this version does not know
+ * survive a load and a save in Extra, on the record and on every message.
+ */
+export interface Record {
+  id: ConversationID
+  title: string
+  agent: RowID
+  mode: string
+  provider: ProviderID
+  model: string
+  projectPath: string
+  sessionId?: string
+  createdAt: number
+  updatedAt: number
+  status: Status
+  archived: boolean
+  pinned?: boolean
+  planMode: boolean
+  permissionMode: PermissionMode
+  approveWrites: boolean
+  thinkingEnabled?: boolean
+  allowedTools?: string[]
+  allowPatterns?: string[]
+  memoryContextEnabled?: boolean
+  enabledMcpServerIds?: string[]
+  mcpTrustSnapshot?: unknown
+  systemPromptOverride?: string
+  owner?: Transport
+  turnCounter: number
+  /**
+   * OpenTurn is set while a turn runs, so that a start after a kill knows
+   * what to close. Ours.
+   */
+  openTurn?: TurnID
+  /**
+   * OpenTurnBoot is the boot id of the service that runs it: the same one
+   * means that only the conversation's actor died.
+   */
+  openTurnBoot?: string
+  /**
+   * SessionAllow are the tools allowed for the session, in force only while
+   * the service SessionBoot lives.
+   */
+  sessionAllow?: string[]
+  sessionBoot?: string
+  messageCounter?: number
+  resumeToken?: string
+  engineSessionId?: string
+  parentConversationId?: ConversationID
+  plan?: PlanItem[]
+  planApproved?: boolean
+  worktree?: unknown
+  queuedMessages?: QueueItem[]
+  openPrompts?: string[]
+  openEdits?: string[]
+  contextUse?: ContextUse
+  retiredNoticed?: boolean
+  messages: RecordMessage[]
+}
+
+/** RecordMessage is one message of a Record. */
+export interface RecordMessage {
+  id: string
+  role: Role
+  content: string
+  timestamp: number
+  turnId?: TurnID
+  outcome?: Outcome
+  isStreaming?: boolean
+  level?: Level
+  error?: string
+  thinking?: string
+  parts?: RecordPart[]
+  toolCalls?: RecordCall[]
+  attachments?: AttachmentInfo[]
+  inputTokens?: number
+  outputTokens?: number
+  cacheReadTokens?: number
+  cacheWriteTokens?: number
+  reasoningTokens?: number
+  evidence?: Source[]
+}
+
+/**
+ * RecordPart is a Part with what only history needs: the provider's opaque
+ * reasoning of the request that the part opens (first part of a message, and
+ * each request part).
+ */
+export interface RecordPart extends Part {
+  details?: unknown
+}
+
+/** RecordCall is one tool call of a RecordMessage. */
+export interface RecordCall {
+  id: string
+  name: string
+  file?: string
+  status: ToolStatus
+  summary?: string
+  fullContent?: string
+  input?: string
+  exitCode?: number
+  modifiedPaths?: string[]
+  stdout?: string
+  stderr?: string
+  deniedBy?: DecidedBy
+}
+
+// shape.go
+
+/**
+ * Empty is the object without keys: the parameters of a method that takes
+ * none, and the result of one that only succeeds.
+ */
+export type Empty = { readonly [key: string]: never }
+
+/**
+ * Patch is the payload of conversation.updated: the changed keys of a Summary
+ * with their new values, and the keys named by the Patch constants. A key that
+ * is absent has not changed.
+ */
+export type Patch = { [key: string]: unknown }
+
+// subject.go
+
+export const SubjectSidecarStatus = 'sidecar-status.changed'
+
+export const SubjectProviderAuth = 'provider-auth.changed'
+
+/**
+ * LoggedSubjects are the patterns that the event log captures: everything but
+ * command.>, whose requests would be answered by the log instead of by us.
+ */
+export const loggedSubjects: readonly string[] = [
+  'api-agent.>',
+  'conversation.>',
+  'terminal.>',
+  'ops.>',
+  'sidecar-status.changed',
+  'provider-auth.changed',
+]
+
+/** What names one subject of the second family, conversation.<what>.<id>. */
+export type What = (typeof whats)[number]
+
+/** Whats lists the second family in the order of contract.md 2.3. */
+export const whats = [
+  'created',
+  'updated',
+  'deleted',
+  'user-turn',
+  'turn-started',
+  'turn-ended',
+  'prompt-opened',
+  'prompt-resolved',
+  'edit-resolved',
+  'queue-changed',
+  'posture-changed',
+  'notice',
+] as const
+
+/** Every value of TerminalWhat. */
+export const terminalWhatValues = [
+  'opened',
+  'exited',
+  'resized',
+  'title',
+] as const
+
+/** TerminalWhat names one subject of terminal.<what>.<id>. */
+export type TerminalWhat = (typeof terminalWhatValues)[number]
+
+/** Every value of OpsWhat. */
+export const opsWhatValues = [
+  'tree-changed',
+  'restart',
+  'limit-reached',
+  'overflow',
+] as const
+
+/** OpsWhat names one subject of ops.<what>. */
+export type OpsWhat = (typeof opsWhatValues)[number]
+
+/** CommandPattern is the pattern that matches every command subject. */
+export const CommandPattern = 'command.>'
+
+/** OpsPattern matches every subject of the ops family. */
+export const OpsPattern = 'ops.>'
+
+// tree.go
+
+/** TreeNode is one node of the live tree. Source: interface.md 6. */
+export interface TreeNode {
+  pid: string
+  name: string
+  kind: string
+  behavior: string
+  state: string
+  uptime_s: number
+  mailbox: number
+  mailbox_max_seen: number
+  messages_in: number
+  messages_out: number
+  restarts: number
+  restarts_in_window: number
+  window_s: number
+  max_restarts: number
+  limit_reached: boolean
+  links: number
+  monitors: number
+  last_reason?: string
+  detail?: unknown
+  children: TreeNode[]
+}
+
+/** Tree answers get_tree. */
+export interface Tree {
+  boot_id: string
+  time: string
+  root: TreeNode
+}
+
+/** OpsRestartEvent is the payload of ops.restart. */
+export interface OpsRestartEvent {
+  actor: string
+  reason: string
+  count_in_window: number
+}
+
+/**
+ * OpsLimitEvent is the payload of ops.limit-reached. Actor is the child whose
+ * budget is spent.
+ */
+export interface OpsLimitEvent {
+  supervisor: string
+  actor?: string
+}
+
+// version.go
+
+/**
+ * SidecarProtocol is the protocol version we expect of the sidecar, and the
+ * floor below which it is refused: version 11 added mcpTrustSnapshot, which an
+ * older peer ignores silently. Source: sidecar-protocol.md.
+ */
+export const SidecarProtocol = 11
+
+// What joins names and shapes.
+
+/** One of the fifteen kinds with its payload, told apart by `kind`. */
+export type AgentEvent =
+  | { kind: 'chunk'; payload: Chunk }
+  | { kind: 'thinking'; payload: Thinking }
+  | { kind: 'thinking-stop'; payload: ThinkingStop }
+  | { kind: 'tool-start'; payload: ToolStart }
+  | { kind: 'tool-result'; payload: ToolResult }
+  | { kind: 'permission-request'; payload: PermissionRequest }
+  | { kind: 'pending-edit'; payload: PendingEdit }
+  | { kind: 'edit-baseline'; payload: EditBaseline }
+  | { kind: 'plan-block'; payload: PlanBlock }
+  | { kind: 'tool-output-extended'; payload: ToolOutputExtended }
+  | { kind: 'turn-summary'; payload: TurnSummary }
+  | { kind: 'mcp-sources'; payload: MCPSources }
+  | { kind: 'rate-limited'; payload: RateLimited }
+  | { kind: 'done'; payload: Done }
+  | { kind: 'error'; payload: Error }
+
+/** One member of the second family with its payload, told apart by `what`. */
+export type ConversationEvent =
+  | { what: 'created'; payload: Summary }
+  | { what: 'updated'; payload: Patch }
+  | { what: 'deleted'; payload: Empty }
+  | { what: 'user-turn'; payload: UserTurn }
+  | { what: 'turn-started'; payload: TurnStarted }
+  | { what: 'turn-ended'; payload: TurnEnded }
+  | { what: 'prompt-opened'; payload: PromptOpened }
+  | { what: 'prompt-resolved'; payload: PromptResolved }
+  | { what: 'edit-resolved'; payload: EditResolved }
+  | { what: 'queue-changed'; payload: QueueChanged }
+  | { what: 'posture-changed'; payload: Posture }
+  | { what: 'notice'; payload: Notice }
+
+/** What each method takes and answers. */
+export interface Commands {
+  subscribe: { params: SubscribeParams; result: SubscribeResult }
+  unsubscribe: { params: UnsubscribeParams; result: Empty }
+  get_session: { params: Empty; result: Session }
+  list_conversations: { params: Empty; result: Summary[] }
+  get_conversation: { params: SessionParams; result: Snapshot }
+  list_providers: { params: Empty; result: ProviderRow[] }
+  get_provider_auth_status: { params: ProviderParams; result: Badge }
+  get_sidecar_status: { params: Empty; result: SidecarStatus }
+  acp_session_usage: { params: SessionParams; result: unknown }
+  get_tree: { params: Empty; result: Tree }
+  list_terminals: { params: Empty; result: unknown }
+  start_api_agent_session: { params: StartParams; result: StartResult }
+  send_api_agent_message: { params: SendParams; result: SendResult }
+  cancel_api_agent_session: { params: SessionParams; result: Empty }
+  change_model: { params: ChangeModelParams; result: Empty }
+  set_plan_mode: { params: SetEnabledParams; result: Empty }
+  set_permission_mode: { params: SetModeParams; result: Empty }
+  set_approve_writes: { params: SetEnabledParams; result: Empty }
+  respond_permission: { params: RespondPermissionParams; result: Empty }
+  respond_edit: { params: RespondEditParams; result: Empty }
+  cancel_pending_tools: { params: SessionParams; result: Empty }
+  retry_last_turn: { params: RetryParams; result: Empty }
+  close_api_agent_session: { params: SessionParams; result: Empty }
+  approve_plan: { params: ApprovePlanParams; result: Empty }
+  remove_queued_message: { params: QueueRemoveParams; result: Empty }
+  delete_conversation: { params: SessionParams; result: Empty }
+  rename_conversation: { params: RenameParams; result: Empty }
+  archive_conversation: { params: ArchiveParams; result: Empty }
+  pin_conversation: { params: PinParams; result: Empty }
+  get_settings: { params: Empty; result: unknown }
+  set_settings: { params: unknown; result: unknown }
+  set_key: { params: KeyParams; result: Empty }
+  delete_key: { params: KeyParams; result: Empty }
+  list_keys: { params: Empty; result: KeyInfo[] }
+  list_audit: { params: unknown; result: AuditEntry[] }
+  one_shot: { params: OneShotParams; result: Empty }
+  trust_project: { params: TrustProjectParams; result: Empty }
+  reset_actor: { params: ActorParams; result: ActorResult }
+  stop_actor: { params: ActorParams; result: ActorResult }
+  start_actor: { params: ActorParams; result: ActorResult }
+  open_terminal: { params: unknown; result: unknown }
+  resize_terminal: { params: unknown; result: Empty }
+  close_terminal: { params: unknown; result: Empty }
+}
