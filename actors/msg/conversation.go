@@ -25,14 +25,6 @@ type (
 	// Watch is a Send: somebody looks at this conversation until Until, so it
 	// must not hibernate. A viewer renews it every minute.
 	Watch struct{ Until time.Time }
-	// Hibernate is a Call: save, close the transport session and stop if
-	// nothing holds the conversation. Answered by Hibernated.
-	Hibernate struct{}
-	// Hibernated says whether the conversation stops now, and if not why.
-	Hibernated struct {
-		OK  bool
-		Why string
-	}
 	// Drain is a Call: refuse new turns, cancel the running one, save.
 	// Answered by Done.
 	Drain struct{}

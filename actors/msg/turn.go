@@ -30,6 +30,8 @@ type TurnSpec struct {
 	Settings json.RawMessage
 	// OneShot asks for a single request without tools (runtime.md 4).
 	OneShot bool
+	// Task names the feature of a one-shot request, for the ledger.
+	Task string
 	// Tools is the conversation's tool state (task list, background
 	// processes), opaque to it: what TurnClosed and the next spec carry on.
 	Tools any

@@ -1,0 +1,301 @@
+package conversation
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/packetbench/packetbench/actors/msg"
+	"github.com/packetbench/packetbench/contract"
+)
+
+// effect is one thing to be done outside: publish, send, save. The shell runs
+// them in order.
+type effect any
+
+type (
+	// publish appends one event to the log.
+	publish struct {
+		subject string
+		turn    contract.TurnID
+		payload []byte
+	}
+	// startTurn asks for the key and the settings, then starts the transport.
+	startTurn struct{ spec msg.TurnSpec }
+	// toTurn sends a message to the running turn.
+	toTurn struct{ message any }
+	// endTurn ends the turn's process, which has nothing more to say.
+	endTurn struct{}
+	// toStore sends a message to the store.
+	toStore struct{ message any }
+	// save writes what has changed; now means without the usual wait.
+	save struct{ now bool }
+	// later brings a message back after a while.
+	later struct {
+		after   time.Duration
+		message any
+	}
+	// release frees the tools of a conversation that is closed.
+	release struct{ tools any }
+)
+
+// Messages that come back through later.
+type (
+	permissionExpired struct{ id string }
+	editExpired       struct{ id string }
+	cancelOverdue     struct{ turn contract.TurnID }
+)
+
+// parked is a permission prompt that waits for a person.
+type parked struct {
+	contract.PendingPermission
+	turn contract.TurnID
+	call call
+}
+
+// parkedEdit is an edit that waits for a person.
+type parkedEdit struct {
+	contract.PendingEditPrompt
+	turn contract.TurnID
+}
+
+// live is the running turn.
+type live struct {
+	id        contract.TurnID
+	message   int // Its assistant message in the record.
+	started   bool
+	cancelled bool
+	// ended is set by the terminal event; the turn is owned until its process
+	// has unwound.
+	ended       bool
+	thinking    bool
+	open        []string // Ids of calls without a result, in order.
+	tainted     []contract.Source
+	content     strings.Builder
+	thought     strings.Builder
+	rateLimited *contract.RateLimited
+	autoRetry   bool
+	oneShot     bool
+}
+
+// core is the conversation without its process: every method takes what it
+// needs to know and leaves what is to be done in out.
+type core struct {
+	id     contract.ConversationID
+	boot   string
+	models func(contract.RowID) []contract.Model
+	// window looks a model's context window up, 0 when unknown.
+	window func(contract.ProviderID, string) uint64
+
+	rec      *contract.Record // Nil until created or loaded.
+	live     *live
+	perms    []*parked
+	edits    []*parkedEdit
+	answered map[string]contract.DecidedBy
+	order    []string // Of answered, oldest first.
+	session  map[string]bool
+	tools    any
+	// failedOver is set once per user send.
+	failedOver bool
+	// deleted: nothing is saved any more. oneShotOnly: there is no conversation,
+	// only one answer on its id.
+	deleted, oneShotOnly bool
+	task                 string // Of a one-shot.
+	retryWith            string
+	subjects             map[string]string
+	changes              changes
+	audits               uint64
+	out                  []effect
+}
+
+func newCore(id contract.ConversationID, boot string) *core {
+	return &core{
+		changes: newChanges(),
+		id:      id, boot: boot,
+		answered: map[string]contract.DecidedBy{}, session: map[string]bool{}, subjects: map[string]string{},
+		models: func(contract.RowID) []contract.Model { return nil },
+		window: func(contract.ProviderID, string) uint64 { return 0 },
+	}
+}
+
+// take returns the effects since the last call.
+func (c *core) take() []effect {
+	out := c.out
+	c.out = nil
+	return out
+}
+
+func (c *core) do(effects ...effect) { c.out = append(c.out, effects...) }
+
+func (c *core) busy() bool { return c.live != nil }
+
+// emit publishes one event of the running turn.
+func (c *core) emit(e contract.Event) {
+	if c.oneShotOnly && e.Kind() != contract.KindChunk && !e.Kind().Terminal() {
+		return // One-shot features hear three kinds and no more.
+	}
+	payload, err := contract.Encode(e)
+	if err != nil {
+		return // Plain structs of strings and numbers: cannot fail.
+	}
+	c.publish(c.subject("api:"+string(e.Kind()), func() (string, error) { return contract.Subject(e.Kind(), c.id) }), payload)
+}
+
+// say publishes one event of the second family.
+func (c *core) say(w contract.What, v any) {
+	if c.oneShotOnly {
+		return
+	}
+	payload, err := contract.Marshal(v)
+	if err != nil {
+		return
+	}
+	c.publish(c.subject(string(w), func() (string, error) { return contract.ConversationSubject(w, c.id) }), payload)
+}
+
+func (c *core) publish(subject string, payload []byte) {
+	var turn contract.TurnID
+	if c.live != nil {
+		turn = c.live.id
+	}
+	c.do(publish{subject: subject, turn: turn, payload: payload})
+}
+
+// subject caches the subjects of this conversation; the id was checked by the
+// door, so building one cannot fail.
+func (c *core) subject(key string, build func() (string, error)) string {
+	s, ok := c.subjects[key]
+	if !ok {
+		s, _ = build()
+		c.subjects[key] = s
+	}
+	return s
+}
+
+// patch publishes changed keys of the summary and tells the store's index.
+func (c *core) patch(now time.Time, keys map[string]any) {
+	c.rec.UpdatedAt = now.UnixMilli()
+	keys["updated_at"] = now.UTC()
+	c.say(contract.WhatUpdated, keys)
+	c.changes.head = true
+	c.do(toStore{msg.SummaryChanged{Summary: c.summary()}}, save{})
+}
+
+func (c *core) setStatus(now time.Time, s contract.Status) {
+	if c.rec.Status != s {
+		c.rec.Status = s
+		c.patch(now, map[string]any{"status": s})
+	}
+}
+
+// counters publishes what the list shows of prompts and queue.
+func (c *core) counters(now time.Time) {
+	c.patch(now, map[string]any{"needs_you": len(c.perms) + len(c.edits), "queued": len(c.rec.QueuedMessages)})
+}
+
+// notice adds a system line to the transcript and publishes it.
+func (c *core) notice(now time.Time, level contract.Level, text string) {
+	m := contract.RecordMessage{ID: c.messageID(), Role: contract.RoleSystem, Content: text, Level: level, Timestamp: now.UnixMilli()}
+	c.append(m)
+	c.say(contract.WhatNotice, contract.Notice{MessageID: m.ID, Level: level, Text: text})
+	c.do(save{})
+}
+
+func (c *core) messageID() string {
+	c.rec.MessageCounter++
+	c.changes.head = true
+	return "m-" + strconv.FormatUint(c.rec.MessageCounter, 10)
+}
+
+func (c *core) append(m contract.RecordMessage) {
+	c.rec.Messages = append(c.rec.Messages, m)
+	c.changes.put(len(c.rec.Messages) - 1)
+}
+
+// summary is what a list shows.
+func (c *core) summary() contract.Summary {
+	s := Summary(c.rec)
+	s.NeedsYou = len(c.perms) + len(c.edits)
+	return s
+}
+
+// remember keeps who answered a prompt, for the ones who come late.
+func (c *core) remember(id string, by contract.DecidedBy) {
+	const most = 512
+	if _, ok := c.answered[id]; !ok {
+		c.order = append(c.order, id)
+	}
+	c.answered[id] = by
+	if len(c.order) > most {
+		delete(c.answered, c.order[0])
+		c.order = c.order[1:]
+	}
+}
+
+// audit records one decision.
+func (c *core) audit(now time.Time, p call, decision string) {
+	c.audits++
+	turn := contract.TurnID("")
+	var sources []contract.Source
+	if c.live != nil {
+		turn, sources = c.live.id, c.live.tainted
+	}
+	if sources == nil {
+		sources = []contract.Source{}
+	}
+	c.do(toStore{msg.AppendAudit{Entry: contract.AuditEntry{
+		ID:        string(c.id) + "/" + string(turn) + "/" + p.id + "/" + strconv.FormatUint(c.audits, 10),
+		Timestamp: now.UnixMilli(), ConversationID: string(c.id), ToolID: p.id,
+		Action: p.name, Target: target(p.arguments), Decision: decision,
+		EffectivePolicy: policy(c.posture(), len(sources) > 0), SourceChain: slices.Clone(sources),
+	}}})
+}
+
+func (c *core) posture() contract.Posture {
+	mode := c.rec.PermissionMode
+	if !mode.Valid() {
+		mode = contract.ModeAskForRisky
+	}
+	return contract.Posture{PlanMode: c.rec.PlanMode, PermissionMode: mode, ApproveWrites: c.rec.ApproveWrites}
+}
+
+// setPosture publishes a new posture and tells the running turn.
+func (c *core) setPosture(now time.Time, p contract.Posture) {
+	c.rec.PlanMode, c.rec.PermissionMode, c.rec.ApproveWrites = p.PlanMode, p.PermissionMode, p.ApproveWrites
+	c.rec.UpdatedAt = now.UnixMilli()
+	c.changes.head = true
+	c.say(contract.WhatPostureChanged, p)
+	if c.live != nil && c.live.started {
+		c.do(toTurn{msg.PostureNow{Posture: p}})
+	}
+	c.do(save{})
+}
+
+// quiet reports whether nothing needs this conversation's process.
+func (c *core) quiet() bool {
+	return c.live == nil && len(c.perms) == 0 && len(c.edits) == 0 && (c.rec == nil || len(c.rec.QueuedMessages) == 0)
+}
+
+// Summary is the list entry of a record at rest.
+func Summary(r *contract.Record) contract.Summary {
+	s := contract.Summary{
+		SessionID: r.ID, Title: r.Title, Row: r.Agent, Provider: r.Provider, Model: r.Model,
+		ProjectPath: r.ProjectPath, Status: r.Status, Archived: r.Archived, Pinned: r.Pinned,
+		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(), UpdatedAt: time.UnixMilli(r.UpdatedAt).UTC(),
+		Queued: len(r.QueuedMessages),
+	}
+	if r.ParentConversationID != "" {
+		parent := r.ParentConversationID
+		s.ParentSessionID = &parent
+	}
+	if len(r.Worktree) > 0 {
+		var w contract.Worktree
+		if json.Unmarshal(r.Worktree, &w) == nil {
+			s.Worktree = &w
+		}
+	}
+	s.RetiredNotice, _ = contract.Retired(r.Agent)
+	return s
+}

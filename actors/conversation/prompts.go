@@ -1,0 +1,181 @@
+package conversation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/packetbench/packetbench/actors/msg"
+	"github.com/packetbench/packetbench/contract"
+)
+
+// Audit decisions. Source: tools-permissions.md 9.
+const (
+	auditAuto      = "auto_allowed"
+	auditPrompted  = "prompted"
+	auditOnce      = "user_allowed_once"
+	auditSession   = "user_allowed_session"
+	auditDenied    = "user_denied"
+	auditCancelled = "cancelled"
+)
+
+// ask takes a call through the gate: it is answered at once, or parked and
+// shown in every window.
+func (c *core) ask(now time.Time, a msg.Ask) {
+	if c.live == nil || c.live.id != a.Turn || c.live.ended {
+		return
+	}
+	p := call{id: a.ID, name: a.Name, arguments: a.Arguments}
+	p.tier, p.inProject = Tier(a.Name, a.Arguments, c.rec.ProjectPath)
+	tainted := len(c.live.tainted) > 0
+	switch judge(c.posture(), p, c.rec.AllowPatterns, tainted, c.session) {
+	case allow:
+		c.audit(now, p, auditAuto)
+		c.do(toTurn{msg.PermissionAnswer{ID: a.ID, Allowed: true}})
+	case refuse:
+		c.do(toTurn{msg.PermissionAnswer{ID: a.ID, Text: contract.TextDenyAll}})
+	case prompt:
+		c.park(now, p, a.Turn, tainted)
+	}
+}
+
+func (c *core) park(now time.Time, p call, turn contract.TurnID, tainted bool) {
+	open := contract.PromptOpened{ID: p.id, Tier: p.tier, Destructive: Destructive(p.name, p.arguments)}
+	if rule, ok := Pattern(p.name, p.arguments); ok {
+		open.AllowPattern = &rule
+	}
+	if tainted && p.tier != contract.TierRead {
+		open.Sources = slices.Clone(c.live.tainted)
+	}
+	c.perms = append(c.perms, &parked{
+		PendingPermission: contract.PendingPermission{
+			ID: p.id, Name: p.name, Arguments: p.arguments, Tier: p.tier, Destructive: open.Destructive,
+			AllowPattern: open.AllowPattern, Sources: open.Sources, BatchID: p.batchID, BatchSize: p.batchSize,
+			OpenedAt: now.UnixMilli(),
+		},
+		turn: turn, call: p,
+	})
+	c.audit(now, p, auditPrompted)
+	c.stopThinking()
+	c.say(contract.WhatPromptOpened, open)
+	c.emit(contract.PermissionRequest{ID: p.id, Name: p.name, Arguments: p.arguments, BatchID: p.batchID, BatchSize: p.batchSize})
+	c.openPrompts(now)
+	c.do(later{msg.PermissionWait, permissionExpired{p.id}})
+}
+
+// openPrompts keeps the ids of what is parked in the file, so that a start
+// after a kill can say that they ended.
+func (c *core) openPrompts(now time.Time) {
+	c.rec.Prompts, c.rec.Edits = nil, nil
+	for _, p := range c.perms {
+		c.rec.Prompts = append(c.rec.Prompts, p.ID)
+	}
+	for _, e := range c.edits {
+		c.rec.Edits = append(c.rec.Edits, e.ID)
+	}
+	c.counters(now)
+	c.do(save{now: true})
+}
+
+// unpark takes a prompt out of the queue once; nil when it is not there.
+func (c *core) unpark(id string) *parked {
+	i := slices.IndexFunc(c.perms, func(p *parked) bool { return p.ID == id })
+	if i < 0 {
+		return nil
+	}
+	p := c.perms[i]
+	c.perms = slices.Delete(c.perms, i, i+1)
+	return p
+}
+
+func (c *core) unparkEdit(id string) *parkedEdit {
+	i := slices.IndexFunc(c.edits, func(e *parkedEdit) bool { return e.ID == id })
+	if i < 0 {
+		return nil
+	}
+	e := c.edits[i]
+	c.edits = slices.Delete(c.edits, i, i+1)
+	return e
+}
+
+// resolve answers a prompt that was just taken out of the queue. Text is the
+// tool result of a refusal.
+func (c *core) resolve(now time.Time, p *parked, d contract.Decision, by contract.DecidedBy, text, audit string) {
+	c.remember(p.ID, by)
+	if d == contract.Deny {
+		if call := c.callOf(p.turn, p.ID); call != nil {
+			call.DeniedBy = by
+		}
+	}
+	c.audit(now, p.call, audit)
+	c.do(toTurn{msg.PermissionAnswer{ID: p.ID, Allowed: d != contract.Deny, Text: text}})
+	c.say(contract.WhatPromptResolved, contract.PromptResolved{ID: p.ID, Decision: d, By: by})
+	c.openPrompts(now)
+}
+
+func (c *core) callOf(turn contract.TurnID, id string) *contract.RecordCall {
+	if c.live == nil || c.live.id != turn {
+		return nil
+	}
+	call := c.call(id)
+	if call != nil {
+		c.changes.put(c.live.message)
+	}
+	return call
+}
+
+func (c *core) resolveEdit(now time.Time, e *parkedEdit, d contract.EditDecision, by contract.DecidedBy, answer msg.EditAnswer) {
+	c.remember(e.ID, by)
+	if d == contract.RejectEdit {
+		if call := c.callOf(e.turn, e.ID); call != nil {
+			call.DeniedBy = by
+		}
+	}
+	answer.ID = e.ID
+	c.do(toTurn{answer})
+	c.say(contract.WhatEditResolved, contract.EditResolved{ID: e.ID, Decision: d, By: by})
+	c.openPrompts(now)
+}
+
+// askEdit parks an edit. Every write waits while approve-writes is on.
+func (c *core) askEdit(now time.Time, a msg.AskEdit) {
+	if c.live == nil || c.live.id != a.Turn || c.live.ended {
+		return
+	}
+	c.edits = append(c.edits, &parkedEdit{
+		PendingEditPrompt: contract.PendingEditPrompt{ID: a.ID, Path: a.Path, Content: a.Content, Before: a.Before, OpenedAt: now.UnixMilli()},
+		turn:              a.Turn,
+	})
+	c.stopThinking()
+	c.emit(contract.PendingEdit{ID: a.ID, Path: a.Path, Content: a.Content, Before: a.Before})
+	c.do(toStore{msg.SaveBaseline{ID: c.id, ToolID: a.ID, Path: a.Path, Before: a.Before}})
+	c.openPrompts(now)
+	c.do(later{msg.EditWait, editExpired{a.ID}})
+}
+
+// drainPrompts answers everything parked as refused.
+func (c *core) drainPrompts(now time.Time, by contract.DecidedBy, text string) {
+	for len(c.perms) > 0 {
+		p := c.perms[0]
+		c.perms = c.perms[1:]
+		c.resolve(now, p, contract.Deny, by, text, auditCancelled)
+	}
+	for len(c.edits) > 0 {
+		e := c.edits[0]
+		c.edits = c.edits[1:]
+		c.resolveEdit(now, e, contract.RejectEdit, by, msg.EditAnswer{Text: text})
+	}
+}
+
+// expirePermission ends a prompt that nobody answered; it is never reported as a denial
+// by the user (F51).
+func (c *core) expirePermission(now time.Time, id string) {
+	if p := c.unpark(id); p != nil {
+		c.resolve(now, p, contract.Deny, contract.ByTimeout, contract.TextPermTimeout, auditCancelled)
+	}
+}
+
+func (c *core) expireEdit(now time.Time, id string) {
+	if e := c.unparkEdit(id); e != nil {
+		c.resolveEdit(now, e, contract.RejectEdit, contract.ByTimeout, msg.EditAnswer{Text: contract.TextEditTimeout})
+	}
+}
