@@ -12,7 +12,8 @@
 //     after the type (statusValues); a type marked //gen:open, or without
 //     constants, is string;
 //   - exported slices of constants are arrays (monitorMethods);
-//   - exported constants without a type of ours keep their names (TextMonitor);
+//   - exported constants keep their names unless they are part of a union
+//     (TextMonitor, RowDemo);
 //   - AgentEvent is the closed union of the fifteen kinds, ConversationEvent
 //     that of the second family, Commands maps a method to what it takes and
 //     answers.

@@ -110,8 +110,12 @@ func (w *writer) constants(doc *ast.CommentGroup, spec *ast.ValueSpec) {
 		if !ok || !name.IsExported() {
 			continue
 		}
-		if _, ours := c.Type().(*types.Named); ours {
-			continue // part of its type's union
+		of := ""
+		if named, ours := c.Type().(*types.Named); ours {
+			if !w.open[named.Obj().Name()] {
+				continue // part of its type's union
+			}
+			of = ": " + named.Obj().Name()
 		}
 		var v string
 		switch c.Val().Kind() {
@@ -125,7 +129,7 @@ func (w *writer) constants(doc *ast.CommentGroup, spec *ast.ValueSpec) {
 			continue
 		}
 		w.comment("", doc)
-		fmt.Fprintf(&w.b, "export const %s = %s\n\n", name.Name, v)
+		fmt.Fprintf(&w.b, "export const %s%s = %s\n\n", name.Name, of, v)
 	}
 }
 

@@ -1053,6 +1053,36 @@ export const groupValues = [
 /** Group is a heading of the picker. */
 export type Group = (typeof groupValues)[number]
 
+export const RowDemo: RowID = 'api-demo'
+
+export const RowRetiredCodex: RowID = 'api-openai-codex'
+
+export const ProviderAnthropic: ProviderID = 'anthropic'
+
+export const ProviderOpenAI: ProviderID = 'openai'
+
+export const ProviderMiniMax: ProviderID = 'minimax'
+
+export const ProviderMiniMaxAPI: ProviderID = 'minimax-api'
+
+export const ProviderOpenRouter: ProviderID = 'openrouter'
+
+export const ProviderOllama: ProviderID = 'ollama'
+
+export const ProviderCustom: ProviderID = 'custom'
+
+export const ProviderDemo: ProviderID = 'demo'
+
+export const ProviderClaudeOAuth: ProviderID = 'claude-oauth'
+
+export const ProviderAgents: ProviderID = 'openai-agents'
+
+export const ProviderEcho: ProviderID = 'echo'
+
+export const ProviderPacketcode: ProviderID = 'packetcode-acp'
+
+export const LedgerAux: LedgerSource = 'aux'
+
 /**
  * AutoPick is the order in which a launcher takes the first ready row. None
  * ready means RowDemo.
