@@ -21,10 +21,12 @@ RACE     := CGO_ENABLED=1 $(GO) test -race -json -timeout 15m
 TALLY    := $(GO) run ./.ci/tally
 # vet, staticcheck, build and cross share one build cache entry per package.
 TRIM     := GOFLAGS="$(strip $(shell $(GO) env GOFLAGS) -trimpath)"
+GCIORDER := --custom-order -s standard -s default -s 'prefix($(MODULE))'
 GOFILES   = $(shell git ls-files -co --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help run build ui sidecar dev gen gen-check fmt fmt-check lint fence test conformance integration e2e fuzz bench cross deps ci clean
+.PHONY: help run build ui sidecar dev gen gen-check fmt fmt-check fmt-go fmt-imports fmt-page lint fence vet staticcheck
+.PHONY: shellcheck lint-page test test-race test-norace test-page conformance integration e2e fuzz bench cross deps ci clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -52,29 +54,49 @@ gen-check: ## fails when generated files are not what the contract says
 
 fmt: ## write Go and TypeScript in the house's format
 	$(GO) run $(GOFUMPT) -w $(GOFILES)
-	$(GO) run $(GCI) write --custom-order -s standard -s default -s 'prefix($(MODULE))' $(GOFILES)
+	$(GO) run $(GCI) write $(GCIORDER) $(GOFILES)
 	@.ci/npm fmt ui
 	@.ci/npm fmt sidecar
 
-fmt-check: ## fails when a file is not in the house's format
+fmt-check: fmt-go fmt-imports fmt-page ## fails when a file is not in the house's format
+
+fmt-go:
 	@.ci/quiet 'not gofumpt; run make fmt' $(GO) run $(GOFUMPT) -l $(GOFILES)
-	@.ci/quiet 'imports not in order std, others, ours; run make fmt' $(GO) run $(GCI) list --custom-order -s standard -s default -s 'prefix($(MODULE))' $(GOFILES)
+
+fmt-imports:
+	@.ci/quiet 'imports not in order std, others, ours; run make fmt' $(GO) run $(GCI) list $(GCIORDER) $(GOFILES)
+
+fmt-page:
 	@.ci/npm fmt-check ui
 	@.ci/npm fmt-check sidecar
 
-lint: fence ## house rules, vet, staticcheck, shellcheck, eslint, tsc
-	$(TRIM) $(GO) vet -tags '$(TAGS)' . ./.ci/tally $(ROOMS)
-	$(TRIM) $(GO) run $(STATICCHECK) -tags '$(TAGS)' . ./.ci/tally $(ROOMS)
-	shellcheck $$(grep -lE '^#!.*sh' .ci/*)
+lint: fence vet staticcheck shellcheck lint-page ## house rules, vet, staticcheck, shellcheck, eslint, tsc
+
+fence: ## the house rules alone
+	@$(GO) test -count=1 .
+
+vet:
+	@$(TRIM) $(GO) vet -tags '$(TAGS)' . ./.ci/tally $(ROOMS)
+
+staticcheck:
+	@$(TRIM) $(GO) run $(STATICCHECK) -tags '$(TAGS)' . ./.ci/tally $(ROOMS)
+
+shellcheck:
+	@shellcheck $$(grep -lE '^#!.*sh' .ci/* 2>/dev/null)
+
+lint-page:
 	@.ci/npm lint ui
 	@.ci/npm lint sidecar
 
-fence: ## the house rules alone
-	$(GO) test -count=1 .
+test: test-race test-norace test-page ## unit and actor rings under the race detector, then what the detector cannot run, then vitest
 
-test: ## unit and actor rings under the race detector, then what the detector cannot run, then vitest
-	$(RACE) -shuffle=on -count=$(COUNT) -skip '^TestConformance' . ./.ci/tally $(ROOMS) | $(TALLY) go test
-	@.ci/norace $(ROOMS)
+test-race:
+	@$(RACE) -shuffle=on -count=$(COUNT) -skip '^TestConformance' . ./.ci/tally $(ROOMS) | $(TALLY) go test
+
+test-norace:
+	@.ci/norace
+
+test-page:
 	@.ci/npm test ui
 	@.ci/npm test sidecar
 
