@@ -1,14 +1,16 @@
 package supervisors
 
 import (
+	"time"
+
 	"ergo.services/ergo/gen"
 
 	"github.com/packetbench/packetbench/actors/msg"
 )
 
-// bootSeconds bounds the start of the named children, none of which does any
+// bootWithin bounds the start of the named children, none of which does any
 // work in its Init.
-const bootSeconds = 10
+const bootWithin = 10 * time.Second
 
 // application is one of the four Ergo applications: one top supervisor.
 //
@@ -28,12 +30,21 @@ func (a *application) Load(n gen.Node, _ ...any) (gen.ApplicationSpec, error) {
 }
 
 // Start waits until the top supervisor has tried to start each named child: it
-// answers Children behind its first message. It runs inside ApplicationStart,
+// reads booted behind its first message. It runs inside ApplicationStart,
 // so whoever started the application can call them.
 func (a *application) Start(gen.ApplicationMode) {
 	top := a.spec.Group[0].Name
-	if _, err := a.node.CallWithTimeout(top, msg.Children{}, bootSeconds); err != nil {
+	b := booted{make(chan struct{})}
+	if err := a.node.Send(top, b); err != nil {
 		a.node.Log().Error("supervisor not started name=%s err=%q", string(top), err)
+		return
+	}
+	timer := time.NewTimer(bootWithin)
+	defer timer.Stop()
+	select {
+	case <-b.done:
+	case <-timer.C:
+		a.node.Log().Error("supervisor not started in time name=%s", string(top))
 	}
 }
 

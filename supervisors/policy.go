@@ -120,6 +120,8 @@ type seat struct {
 // Messages to oneself.
 type (
 	boot struct{}
+	// booted is closed when the named children have been started.
+	booted struct{ done chan struct{} }
 	// ended takes its turn behind what the child still said; the exit signal
 	// itself overtakes that.
 	ended struct {
@@ -226,6 +228,8 @@ func (p *policy) HandleMessage(from gen.PID, message any) error {
 	switch m := message.(type) {
 	case boot:
 		p.boot()
+	case booted:
+		close(m.done)
 	case ended:
 		p.ended(m)
 	case tryStart:

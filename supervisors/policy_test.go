@@ -12,6 +12,7 @@ import (
 	"github.com/packetbench/packetbench/actors/msg"
 	"github.com/packetbench/packetbench/contract"
 	"github.com/packetbench/packetbench/supervisors"
+	"github.com/packetbench/packetbench/supervisors/nodetest"
 )
 
 // F25 and actors.md 10: a budget of its own per child. Its siblings keep their
@@ -44,9 +45,7 @@ func TestPolicy_SpentBudgetLeavesSiblings(t *testing.T) {
 	if b.child(msg.CoreSup, msg.Secret).PID != secret || b.child(msg.CoreSup, msg.Bus).PID != bus {
 		t.Fatal("a sibling was started again")
 	}
-	if a := b.call(msg.CoreSup, msg.Reset{Name: msg.Store}).(msg.ChildAnswer); a.Err != nil || a.State != msg.StateRunning {
-		t.Fatalf("reset: %+v", a)
-	}
+	b.revive(msg.CoreSup, msg.Reset{Name: msg.Store})
 	s, _ = b.state(at, msg.Store, msg.StateRunning)
 	if s.LimitReached || s.InWindow != 0 {
 		t.Fatalf("after the reset: %+v", s)
@@ -179,7 +178,7 @@ func TestPolicy_Taken(t *testing.T) {
 	}
 	answer := make(chan msg.Ensured, 1)
 	go func() {
-		v, err := b.CallWithTimeout(msg.SessionsSup, msg.Ensure{Name: name}, 10)
+		v, err := nodetest.Call(b.Node, msg.SessionsSup, msg.Ensure{Name: name}, 10)
 		if err != nil {
 			answer <- msg.Ensured{Err: contract.Fail(0, "%v", err)}
 			return
@@ -211,9 +210,7 @@ func TestPolicy_StopAndStart(t *testing.T) {
 	if s := b.child(msg.EdgeSup, msg.MCPServer); s.State != msg.StateStopped {
 		t.Fatalf("mcp_server is %s, want it off", s.State)
 	}
-	if a := b.call(msg.EdgeSup, msg.StartChild{Name: msg.MCPServer}).(msg.ChildAnswer); a.State != msg.StateRunning || a.Err != nil {
-		t.Fatalf("start: %+v", a)
-	}
+	b.revive(msg.EdgeSup, msg.StartChild{Name: msg.MCPServer})
 	old, err := b.ProcessPID(msg.MCPServer)
 	if err != nil {
 		t.Fatal(err)
@@ -227,10 +224,9 @@ func TestPolicy_StopAndStart(t *testing.T) {
 	if e := b.ensure(msg.EdgeSup, msg.Ensure{Name: msg.MCPServer, User: true}); e.Err == nil || e.Err.Code != contract.CodeConflict {
 		t.Fatalf("ensure of a stopped child: %+v", e)
 	}
-	if a := b.call(msg.EdgeSup, msg.Reset{Name: msg.MCPServer}).(msg.ChildAnswer); a.State != msg.StateRunning {
-		t.Fatalf("reset: %+v", a)
-	}
-	if s := b.child(msg.EdgeSup, msg.MCPServer); s.PID == old || s.Restarts != 0 {
+	at := b.mark()
+	b.revive(msg.EdgeSup, msg.Reset{Name: msg.MCPServer})
+	if s, _ := b.state(at, msg.MCPServer, msg.StateRunning); s.PID == old || s.Restarts != 0 {
 		t.Fatalf("started again as %+v", s)
 	}
 	for _, r := range []any{msg.Reset{Name: "nobody"}, msg.StopChild{Name: "nobody"}, msg.StartChild{Name: "nobody"}} {
@@ -336,9 +332,7 @@ func TestPolicy_DownHostNeedsReset(t *testing.T) {
 	if e := b.ensure(msg.EnginesSup, msg.Ensure{Name: name, User: true}); e.Err == nil {
 		t.Fatalf("ensure of a host that is down: %+v", e)
 	}
-	if a := b.call(msg.EnginesSup, msg.StartChild{Name: name}).(msg.ChildAnswer); a.State != msg.StateRunning {
-		t.Fatalf("start of a host that is down: %+v", a)
-	}
+	b.revive(msg.EnginesSup, msg.StartChild{Name: name})
 }
 
 // sidecar-protocol.md: an incompatible child may live on and is not restarted
@@ -376,9 +370,7 @@ func TestPolicy_Incompatible(t *testing.T) {
 	if s, _ := b.state(0, engine, msg.StateIncompatible); s.Restarts != 0 || s.LimitReached {
 		t.Fatalf("by its reason: %+v", s)
 	}
-	if a := b.call(msg.EnginesSup, msg.Reset{Name: engine}).(msg.ChildAnswer); a.State != msg.StateRunning {
-		t.Fatalf("reset: %+v", a)
-	}
+	b.revive(msg.EnginesSup, msg.Reset{Name: engine})
 }
 
 // What a child said before it ended is the reason that people read.
@@ -423,11 +415,8 @@ func TestSessions_MaxAwake(t *testing.T) {
 	now := time.Now()
 	b.send(e1.PID, up{msg.Idle{Since: now}})
 	b.send(e2.PID, up{msg.Idle{Since: now.Add(-time.Minute)}})
-	for _, pid := range []gen.PID{e1.PID, e2.PID} {
-		if _, err := b.Call(pid, "the report is out"); err != nil {
-			t.Fatal(err)
-		}
-	}
+	b.sync(e1.PID)
+	b.sync(e2.PID)
 	if e := b.ensure(msg.SessionsSup, msg.Ensure{Name: three}); e.Err != nil || !e.Created {
 		t.Fatalf("a third with two idle: %+v", e)
 	}
@@ -460,9 +449,7 @@ func TestSessions_AskedButBusy(t *testing.T) {
 	for name, since := range map[gen.Atom]time.Time{busy: now.Add(-time.Hour), idle: now} {
 		e := b.ensure(msg.SessionsSup, msg.Ensure{Name: name})
 		b.send(e.PID, up{msg.Idle{Since: since}})
-		if _, err := b.Call(e.PID, "the report is out"); err != nil {
-			t.Fatal(err)
-		}
+		b.sync(e.PID)
 	}
 	if e := b.ensure(msg.SessionsSup, msg.Ensure{Name: msg.ConversationName("new")}); e.Err != nil {
 		t.Fatalf("ensure: %+v", e)

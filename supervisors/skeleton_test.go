@@ -211,7 +211,7 @@ func (b *bed) state(from int, name gen.Atom, s msg.ChildState) (msg.Status, int)
 
 func (b *bed) call(to gen.Atom, request any) any {
 	b.t.Helper()
-	v, err := b.CallWithTimeout(to, request, 10)
+	v, err := nodetest.Call(b.Node, to, request, 10)
 	if err != nil {
 		b.t.Fatalf("call %s with %T: %v", to, request, err)
 	}
@@ -283,8 +283,23 @@ func (b *bed) crowd(n, m int) {
 			others = append(others, pids[(i+j)%len(pids)])
 		}
 		b.send(pid, watch{others})
-		if _, err := b.Call(pid, "done"); err != nil {
-			b.t.Fatal(err)
-		}
+		b.sync(pid)
+	}
+}
+
+// sync returns when pid has handled what was sent to it before.
+func (b *bed) sync(pid gen.PID) {
+	b.t.Helper()
+	if _, err := nodetest.CallPID(b.Node, pid, "sync", 10); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// revive resets or starts a child. Its name may not be free yet.
+func (b *bed) revive(sup gen.Atom, request any) {
+	b.t.Helper()
+	a := b.call(sup, request).(msg.ChildAnswer)
+	if a.Err != nil || a.State != msg.StateRunning && a.State != msg.StateStarting {
+		b.t.Fatalf("%T: %+v", request, a)
 	}
 }

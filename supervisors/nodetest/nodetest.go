@@ -69,7 +69,7 @@ func Stop(n *supervisors.Node) {
 			continue
 		}
 		// A supervisor that is gone or ending starts nothing either.
-		_, _ = n.CallWithTimeout(name, msg.Quiesce{}, 1)
+		_, _ = Call(n, name, msg.Quiesce{}, 1)
 	}
 	if pid, err := n.ProcessPID("system_sup"); err == nil && n.SendExit(pid, gen.TerminateReasonShutdown) == nil {
 		for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {

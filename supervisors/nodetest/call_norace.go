@@ -1,0 +1,5 @@
+//go:build !race
+
+package nodetest
+
+func call(f func() (any, error)) (any, error) { return f() }
