@@ -9,14 +9,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/packetbench/packetbench/contract"
 )
-
-// usageGrace is how long a stream that has announced its finish may still take
-// to send its token counts and its end.
-const usageGrace = 10 * time.Second
 
 // chatProvider speaks OpenAI's Chat Completions wire and what is compatible with it.
 type chatProvider struct {
@@ -49,7 +44,7 @@ func (c *chatProvider) stream(ctx context.Context, key string, req Request, h Ho
 	}
 	defer ans.Close()
 	d := &chatDecoder{id: c.id, out: &sink{emit: emit}, slots: make(map[int]*call)}
-	d.finishing = func() { ans.watch.shorten(usageGrace) }
+	d.finishing = func() { ans.watch.shorten(h.limits().Tail) }
 	return d.decode(ans)
 }
 

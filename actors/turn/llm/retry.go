@@ -20,6 +20,9 @@ const statusOverloaded = 529
 type Limits struct {
 	// Idle is how long a provider may send nothing, connecting included.
 	Idle time.Duration
+	// Tail is how long a stream that announced its finish may still take to
+	// send its token counts and its end.
+	Tail time.Duration
 	// Retries is how often a request is tried again; negative means never.
 	Retries int
 	// FirstWait doubles with every retry up to MaxWait; the wait is a random
@@ -31,9 +34,9 @@ type Limits struct {
 	Budget time.Duration
 }
 
-// DefaultLimits are those of runtime.md 2 and 3.
+// DefaultLimits are those of runtime.md 2 and 3; Tail is ours.
 var DefaultLimits = Limits{
-	Idle: config.StreamIdle, Retries: 4,
+	Idle: config.StreamIdle, Tail: 10 * time.Second, Retries: 4,
 	FirstWait: time.Second, MaxWait: 30 * time.Second,
 	MaxRetryAfter: 60 * time.Second, Budget: 120 * time.Second,
 }
@@ -58,6 +61,9 @@ func (h Hooks) limits() Limits {
 	l := h.Limits
 	if l.Idle <= 0 {
 		l.Idle = DefaultLimits.Idle
+	}
+	if l.Tail <= 0 {
+		l.Tail = DefaultLimits.Tail
 	}
 	if l.Retries == 0 {
 		l.Retries = DefaultLimits.Retries

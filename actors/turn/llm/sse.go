@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func lines(r io.Reader, handle func(line []byte) (stop bool, err error)) error {
 	scanner.Buffer(nil, maxEventBytes)
 	for scanner.Scan() {
 		line := scanner.Bytes()
-		if strings.TrimSpace(string(line)) == "" {
+		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
 		stop, err := handle(line)
