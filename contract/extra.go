@@ -35,13 +35,28 @@ func unknown(b []byte, v any) (map[string]json.RawMessage, error) {
 	if err := json.Unmarshal(b, &all); err != nil {
 		return nil, err
 	}
-	for key := range keysOf(reflect.TypeOf(v).Elem()) {
-		delete(all, key)
+	known := keysOf(reflect.TypeOf(v).Elem())
+	for key := range all {
+		if known[key] || foldsInto(known, key) {
+			delete(all, key)
+		}
 	}
 	if len(all) == 0 {
 		return nil, nil
 	}
 	return all, nil
+}
+
+// foldsInto reports whether the decoder took key for one of known, which it
+// does without regard to case. Kept as unknown, such a key would override the
+// known one at the next load.
+func foldsInto(known map[string]bool, key string) bool {
+	for k := range known {
+		if strings.EqualFold(k, key) {
+			return true
+		}
+	}
+	return false
 }
 
 // withExtra encodes v, a struct, and appends the keys of extra.

@@ -87,14 +87,16 @@ func Subject(k Kind, id ConversationID) (string, error) {
 	return join(prefixAgent, string(k), string(id))
 }
 
-// ConversationSubject returns "conversation.<what>.<id>"; it fails like Subject.
+// ConversationSubject returns "conversation.<what>.<id>". It fails with ErrBadID
+// like Subject, and with ErrBadSubject for a what that is no single word.
 func ConversationSubject(w What, id ConversationID) (string, error) {
-	return join(prefixConversation, string(w), string(id))
+	return name(prefixConversation, string(w), string(id))
 }
 
-// TerminalSubject returns "terminal.<what>.<id>"; it fails like Subject.
+// TerminalSubject returns "terminal.<what>.<id>"; it fails like
+// ConversationSubject.
 func TerminalSubject(w TerminalWhat, id TerminalID) (string, error) {
-	return join(prefixTerminal, string(w), string(id))
+	return name(prefixTerminal, string(w), string(id))
 }
 
 // OpsSubject returns "ops.<what>".
@@ -134,6 +136,15 @@ func join(family, what, id string) (string, error) {
 	return family + "." + what + "." + id, nil
 }
 
+// name is join for a member of an open family: one more token in it would make
+// a subject that no window follows.
+func name(family, what, id string) (string, error) {
+	if !ValidID(what) {
+		return "", fmt.Errorf("%w: %q", ErrBadSubject, clip(what))
+	}
+	return join(family, what, id)
+}
+
 // Address is a subject taken apart. Of Kind, What and Terminal at most one is
 // set; ID is empty for the families without one.
 type Address struct {
@@ -144,8 +155,9 @@ type Address struct {
 	ID       string
 }
 
-// ParseSubject takes a subject apart. It fails with ErrBadSubject for one that
-// no function of this package builds.
+// ParseSubject takes a subject apart; the two without an id give the zero
+// Address. It fails with ErrBadSubject for one that no function of this package
+// builds, patterns and commands among them.
 func ParseSubject(subject string) (Address, error) {
 	if subject == SubjectSidecarStatus || subject == SubjectProviderAuth {
 		return Address{}, nil
@@ -154,11 +166,11 @@ func ParseSubject(subject string) (Address, error) {
 	if !ok {
 		return Address{}, fmt.Errorf("%w: %q", ErrBadSubject, clip(subject))
 	}
-	if family == prefixOps && rest != "" && !strings.Contains(rest, ".") {
+	if family == prefixOps && ValidID(rest) {
 		return Address{Ops: OpsWhat(rest)}, nil
 	}
 	what, id, ok := strings.Cut(rest, ".")
-	if !ok || !ValidID(id) || what == "" {
+	if !ok || !ValidID(id) || !ValidID(what) {
 		return Address{}, fmt.Errorf("%w: %q", ErrBadSubject, clip(subject))
 	}
 	switch family {
