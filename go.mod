@@ -58,3 +58,8 @@ require (
 )
 
 replace ergo.services/ergo => github.com/ergo-services/ergo v1.999.320
+
+ignore (
+	./sidecar/node_modules
+	./ui/node_modules
+)
