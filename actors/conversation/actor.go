@@ -382,7 +382,13 @@ func (a *actor) toTurn(message any) {
 // order, and a running turn ends: nothing may be shown that cannot be replayed.
 func (a *actor) publish(now time.Time, p publish) {
 	if len(a.backlog) == 0 {
-		if _, err := a.opt.Publisher.Publish(p.subject, p.turn, p.payload); err == nil {
+		_, err := a.opt.Publisher.Publish(p.subject, p.turn, p.payload)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, msg.ErrBusDown) {
+			a.Log().Error("event refused by the log conv=%s subject=%s bytes=%d reason=%s", string(a.core.id), p.subject, len(p.payload), err)
+			a.stopTurn(now, "One event of this turn could not be recorded ("+err.Error()+"), so the turn was stopped.")
 			return
 		}
 		if _, err := a.SendAfter(a.PID(), retryLog{}, 250*time.Millisecond); err != nil {
@@ -390,12 +396,19 @@ func (a *actor) publish(now time.Time, p publish) {
 		}
 	}
 	a.backlog = append(a.backlog, p)
-	if c := a.core; c.live != nil && !c.live.ended && !c.live.cancelled {
-		turn := c.live.id
-		c.live.cancelled = true
-		c.do(toTurn{msg.CancelTurn{}})
-		c.failTurn(now, turn, "The event log takes nothing more (is the disk full?), so the turn was stopped. Make room, then send again.")
+	a.stopTurn(now, "The event log takes nothing more (is the disk full?), so the turn was stopped. Make room, then send again.")
+}
+
+// stopTurn ends a turn whose events cannot be recorded, once.
+func (a *actor) stopTurn(now time.Time, why string) {
+	c := a.core
+	if c.live == nil || c.live.ended || c.live.cancelled {
+		return
 	}
+	turn := c.live.id
+	c.live.cancelled = true
+	c.do(toTurn{msg.CancelTurn{}})
+	c.failTurn(now, turn, why)
 }
 
 func (a *actor) retryLog(now time.Time) {

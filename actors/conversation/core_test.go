@@ -1,0 +1,378 @@
+package conversation
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/packetbench/packetbench/actors/msg"
+	"github.com/packetbench/packetbench/contract"
+)
+
+var t0 = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+// bench drives a core by hand and collects what it wants done.
+type bench struct {
+	t       *testing.T
+	c       *core
+	effects []effect
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	return &bench{t: t, c: newCore("c-1", "boot-1")}
+}
+
+func fine(string) error         { return nil }
+func noSystem(string) string    { return "system" }
+func (b *bench) drain() *bench  { b.effects = append(b.effects, b.c.take()...); return b }
+func (b *bench) forget() *bench { b.drain(); b.effects = nil; return b }
+
+func (b *bench) command(m contract.Method, params any) (any, *contract.Failure) {
+	b.t.Helper()
+	raw, err := json.Marshal(params)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	result, failure := b.c.command(t0, m, raw, outside{checkProject: fine, system: noSystem})
+	b.drain()
+	return result, failure
+}
+
+func (b *bench) must(m contract.Method, params any) any {
+	b.t.Helper()
+	result, failure := b.command(m, params)
+	if failure != nil {
+		b.t.Fatalf("%s: %s", m, failure.Message)
+	}
+	return result
+}
+
+func (b *bench) start(mode contract.PermissionMode) contract.TurnID {
+	b.t.Helper()
+	r := b.must(contract.MethodStart, contract.StartParams{
+		SessionID: "c-1", Provider: "demo", Model: "demo", ProjectPath: "/p", InitialMessage: "hello", PermissionMode: mode,
+	})
+	turn := r.(contract.StartResult).TurnID
+	b.c.started(turn)
+	return turn
+}
+
+func (b *bench) emit(turn contract.TurnID, events ...contract.Event) {
+	b.c.emitted(t0, turn, events)
+	b.drain()
+}
+
+// names lists the subjects published, without the id.
+func (b *bench) names() []string {
+	var out []string
+	for _, e := range b.effects {
+		if p, ok := e.(publish); ok {
+			out = append(out, strings.TrimSuffix(strings.TrimPrefix(p.subject, "api-agent."), ".c-1"))
+		}
+	}
+	return out
+}
+
+// answers lists what was sent to the turn.
+func (b *bench) answers() []any {
+	var out []any
+	for _, e := range b.effects {
+		if m, ok := e.(toTurn); ok {
+			out = append(out, m.message)
+		}
+	}
+	return out
+}
+
+func (b *bench) expect(want ...string) {
+	b.t.Helper()
+	got := slices.DeleteFunc(b.names(), func(n string) bool { return n == "conversation.updated" })
+	if !slices.Equal(got, want) {
+		b.t.Fatalf("published %v; want %v", got, want)
+	}
+	b.forget()
+}
+
+func TestStart_PublishesInOrder(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if turn := b.start(""); turn != "t-1" {
+		t.Fatalf("turn %q; want t-1", turn)
+	}
+	if b.c.rec.PermissionMode != contract.ModeAskForRisky {
+		t.Errorf("an absent permission mode became %q", b.c.rec.PermissionMode)
+	}
+	var specs int
+	for _, e := range b.effects {
+		if s, ok := e.(startTurn); ok {
+			specs++
+			if len(s.spec.Messages) != 1 || s.spec.Messages[0].Content != "hello" || s.spec.System != "system" {
+				t.Errorf("spec %+v", s.spec)
+			}
+		}
+	}
+	if specs != 1 {
+		t.Errorf("%d turns were started", specs)
+	}
+	b.expect("conversation.created", "conversation.user-turn", "conversation.turn-started")
+}
+
+func TestTurn_OneTerminalEventAndSilenceAfterIt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn := b.start(contract.ModeAuto)
+	b.forget()
+	b.emit(turn, contract.Thinking{Text: "hm"}, contract.Chunk("a\U0001F600"), contract.Chunk(""), contract.ToolStart{ID: "x", Name: "bash"},
+		contract.Done{InputTokens: 3}, contract.Chunk("late"), contract.Done{}, contract.Error{Message: "late"})
+	b.emit("t-0", contract.Chunk("older"))
+	b.expect("thinking", "thinking-stop", "chunk", "tool-start", "tool-result", "done", "conversation.turn-ended")
+	m := b.c.rec.Messages[1]
+	if m.Content != "a\U0001F600" || m.Parts[1].Length != 3 || m.ToolCalls[0].Status != contract.ToolError || m.InputTokens != 3 {
+		t.Errorf("message %+v", m)
+	}
+	b.c.closed(t0, turn, nil)
+	if b.c.live != nil || b.c.rec.OpenTurn != "" || b.c.rec.Status != contract.StatusIdle {
+		t.Errorf("the turn is still there: %+v", b.c.rec)
+	}
+}
+
+// F53 F54: a send during a turn is queued, visible, and delivered once, in
+// order; a cancel drops the queue and never sends it.
+func TestQueue_OneAtATime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn := b.start(contract.ModeAuto)
+	b.forget()
+	for _, text := range []string{"second", "third"} {
+		if r := b.must(contract.MethodSend, contract.SendParams{SessionID: "c-1", Message: text}).(contract.SendResult); !r.Queued {
+			t.Fatalf("%s was not queued", text)
+		}
+	}
+	b.expect("conversation.user-turn", "conversation.queue-changed", "conversation.user-turn", "conversation.queue-changed")
+	if _, failure := b.command(contract.MethodSend, contract.SendParams{SessionID: "c-1", Message: "x",
+		Attachments: []contract.Attachment{{MediaType: "image/png", DataBase64: "aGk="}}}); failure == nil || failure.Code != contract.CodeConflict || failure.Message != contract.TextQueueImages {
+		t.Errorf("images in the queue: %v", failure)
+	}
+	b.emit(turn, contract.Done{})
+	b.c.closed(t0, turn, nil)
+	b.drain()
+	b.expect("done", "conversation.turn-ended", "conversation.queue-changed", "conversation.user-turn", "conversation.turn-started")
+	b.c.started("t-2")
+	b.must(contract.MethodCancel, contract.SessionParams{SessionID: "c-1"})
+	b.emit("t-2", contract.Done{Cancelled: true})
+	b.c.closed(t0, "t-2", nil)
+	b.drain()
+	b.expect("conversation.queue-changed", "done", "conversation.turn-ended")
+	if n := len(b.c.rec.QueuedMessages); n != 0 {
+		t.Errorf("%d messages left in the queue", n)
+	}
+	b.must(contract.MethodCancel, contract.SessionParams{SessionID: "c-1"})
+	b.expect()
+}
+
+// F51 F52: three prompts at once, each answered by itself; a late answer is
+// told who was first; a cancel answers the rest.
+func TestPrompts_FirstAnswerWins(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn := b.start(contract.ModeAuto)
+	b.forget()
+	for _, id := range []string{"a", "b", "c"} {
+		b.c.ask(t0, msg.Ask{Turn: turn, ID: id, Name: "bash", Arguments: `{"command":"git diff --stat"}`})
+	}
+	b.drain()
+	b.expect("conversation.prompt-opened", "permission-request", "conversation.prompt-opened", "permission-request", "conversation.prompt-opened", "permission-request")
+	if v := b.c.view(); len(v.PendingPermissions) != 3 || v.NeedsYou != 3 || *v.PendingPermissions[0].AllowPattern != "Bash(git diff:*)" {
+		t.Fatalf("view %+v", v.PendingPermissions)
+	}
+	b.must(contract.MethodRespondPermission, contract.RespondPermissionParams{SessionID: "c-1", ToolID: "a", Decision: contract.Deny, Reason: " use git log "})
+	if got := b.answers()[0].(msg.PermissionAnswer); got.Allowed || got.Text != "User denied permission for this tool call. User's guidance: use git log" {
+		t.Errorf("answer %+v", got)
+	}
+	_, failure := b.command(contract.MethodRespondPermission, contract.RespondPermissionParams{SessionID: "c-1", ToolID: "a", Decision: contract.AllowOnce})
+	if failure == nil || failure.Code != contract.CodeAnswered || string(failure.Data) != `{"by":"user"}` {
+		t.Errorf("second answer: %+v", failure)
+	}
+	if _, failure := b.command(contract.MethodRespondPermission, contract.RespondPermissionParams{SessionID: "c-1", ToolID: "zz", Decision: contract.Deny}); failure == nil || failure.Code != contract.CodeNotFound {
+		t.Errorf("unknown prompt: %+v", failure)
+	}
+	b.must(contract.MethodRespondPermission, contract.RespondPermissionParams{SessionID: "c-1", ToolID: "b", Decision: contract.AllowOnce, AllowPattern: "Bash(git diff:*)"})
+	b.forget()
+	b.c.ask(t0, msg.Ask{Turn: turn, ID: "d", Name: "bash", Arguments: `{"command":"git diff HEAD"}`})
+	b.drain()
+	if got := b.answers()[0].(msg.PermissionAnswer); !got.Allowed {
+		t.Errorf("the granted pattern does not answer: %+v", got)
+	}
+	b.forget()
+	b.c.expirePermission(t0, "c")
+	b.drain()
+	if got := b.answers()[0].(msg.PermissionAnswer); got.Text != contract.TextPermTimeout {
+		t.Errorf("timeout: %+v", got)
+	}
+	b.expect("conversation.prompt-resolved")
+	if b.c.answered["c"] != contract.ByTimeout {
+		t.Errorf("a timeout is remembered as %q", b.c.answered["c"])
+	}
+}
+
+func TestTaint_OutranksTableAndSession(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn := b.start(contract.ModeAuto)
+	b.c.rec.ProjectPath = t.TempDir()
+	edit := msg.Ask{Turn: turn, ID: "e", Name: "write_file", Arguments: `{"path":"a.txt","content":""}`}
+	b.forget()
+	b.c.ask(t0, edit)
+	b.drain()
+	b.expect() // Allowed by the table, nothing shown.
+	b.c.session["write_file"] = true
+	b.c.toolFacts(msg.ToolFacts{Turn: turn, ID: "w", Tainting: true, Source: contract.Source{Origin: "web", Label: "web_fetch"}})
+	edit.ID = "f"
+	b.c.ask(t0, edit)
+	b.drain()
+	b.expect("conversation.prompt-opened", "permission-request")
+	b.c.rec.PermissionMode = contract.ModeAllowAll
+	edit.ID = "g"
+	b.c.ask(t0, edit)
+	b.drain()
+	b.expect()
+}
+
+func TestPlan_OrderOfEffects(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn := b.start(contract.ModeAskForRisky)
+	b.c.rec.PlanMode = true
+	b.emit(turn, contract.Chunk("Here.\n## Plan\n1. x"), contract.Done{})
+	b.c.closed(t0, turn, nil)
+	b.forget()
+	if !b.c.view().PlanReady {
+		t.Fatal("the plan is not seen")
+	}
+	b.must(contract.MethodApprovePlan, contract.ApprovePlanParams{SessionID: "c-1", Choice: "execute"})
+	if p := b.c.posture(); p.PlanMode || p.PermissionMode != contract.ModeAuto {
+		t.Errorf("posture %+v", p)
+	}
+	b.expect("conversation.posture-changed", "conversation.posture-changed", "conversation.user-turn", "conversation.turn-started")
+	if _, failure := b.command(contract.MethodApprovePlan, contract.ApprovePlanParams{SessionID: "c-1", Choice: "execute"}); failure == nil {
+		t.Error("a plan was approved twice")
+	}
+}
+
+func TestRetry_DropsTheLastRequestOnly(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn := b.start(contract.ModeAuto)
+	b.c.requestOpened(turn)
+	b.emit(turn, contract.Chunk("looking"), contract.ToolStart{ID: "x", Name: "grep"}, contract.ToolResult{ID: "x", Name: "grep", Content: "hit", Input: "{}"})
+	b.c.requestOpened(turn)
+	b.emit(turn, contract.Chunk("half an ans"), contract.Error{Message: "boom"})
+	b.c.closed(t0, turn, nil)
+	if s := b.c.view().Messages[1].Content; s != "lookinghalf an ans\n\nError: boom" {
+		t.Errorf("content %q", s)
+	}
+	b.forget()
+	b.must(contract.MethodRetry, contract.RetryParams{SessionID: "c-1", NewModel: "other"})
+	m := b.c.rec.Messages[1]
+	if m.Content != "looking" || len(m.ToolCalls) != 1 || m.Error != "" || b.c.rec.Model != "other" || b.c.live.id != "t-2" {
+		t.Errorf("kept %+v", m)
+	}
+	if !slices.Contains(b.names(), "conversation.updated") {
+		t.Error("no window is told to read again")
+	}
+}
+
+// F16 F26 F27 F44: what a kill left open is closed at the next start.
+func TestAdopt_ClosesWhatAKillLeft(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, boot string
+		outcome    contract.Outcome
+		status     contract.Status
+		want       []string
+	}{
+		{"another boot", "boot-2", contract.OutcomeInterrupted, contract.StatusIdle,
+			[]string{"conversation.prompt-resolved", "conversation.turn-ended", "conversation.queue-changed", "conversation.notice"}},
+		{"the actor died", "boot-1", contract.OutcomeError, contract.StatusFailed,
+			[]string{"conversation.prompt-resolved", "error", "conversation.turn-ended", "conversation.queue-changed", "conversation.notice"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			old := newBench(t)
+			turn := old.start(contract.ModeAuto)
+			old.emit(turn, contract.Chunk("half"), contract.ToolStart{ID: "x", Name: "bash"})
+			old.c.ask(t0, msg.Ask{Turn: turn, ID: "x", Name: "bash", Arguments: `{"command":"make"}`})
+			old.must(contract.MethodSend, contract.SendParams{SessionID: "c-1", Message: "then this"})
+			file, err := body(old.c.rec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rec contract.Record
+			if err := json.Unmarshal(file, &rec); err != nil {
+				t.Fatal(err)
+			}
+			b := newBench(t)
+			b.c.boot = tc.boot
+			b.c.adopt(t0, &rec)
+			b.drain()
+			b.expect(tc.want...)
+			m := rec.Messages[1]
+			if m.IsStreaming || m.Outcome != tc.outcome || rec.Status != tc.status || m.ToolCalls[0].FullContent != contract.TextInterrupted {
+				t.Errorf("message %+v status %s", m, rec.Status)
+			}
+			if _, failure := b.command(contract.MethodRespondPermission, contract.RespondPermissionParams{SessionID: "c-1", ToolID: "x", Decision: contract.AllowOnce}); failure == nil || failure.Code != contract.CodeAnswered {
+				t.Errorf("late answer: %+v", failure)
+			}
+			if r := b.must(contract.MethodSend, contract.SendParams{SessionID: "c-1", Message: "go on"}).(contract.SendResult); r.TurnID != "t-2" || r.Queued {
+				t.Errorf("next send %+v", r)
+			}
+		})
+	}
+}
+
+func TestStart_Refusals(t *testing.T) {
+	t.Parallel()
+	base := contract.StartParams{SessionID: "c-1", Provider: "demo", Model: "demo", ProjectPath: "/p", InitialMessage: "x"}
+	for _, tc := range []struct {
+		name string
+		edit func(*contract.StartParams)
+		code int
+		text string
+	}{
+		{"row id for provider", func(p *contract.StartParams) { p.Provider = "api-claude" }, contract.CodeBadParams, `"api-claude"`},
+		{"codex", func(p *contract.StartParams) { p.Provider = "openai-codex" }, contract.CodeBadParams, "Accepted"},
+		{"retired row", func(p *contract.StartParams) { p.Row = contract.RowRetiredCodex }, contract.CodeConflict, "OpenAI Agents SDK (API)"},
+		{"wrong row", func(p *contract.StartParams) { p.Row = "api-claude" }, contract.CodeBadParams, "belongs to provider"},
+		{"no model", func(p *contract.StartParams) { p.Model = " " }, contract.CodeBadParams, "model"},
+		{"mode", func(p *contract.StartParams) { p.PermissionMode = "always" }, contract.CodeBadParams, "Unknown permission mode: always"},
+		{"worktree", func(p *contract.StartParams) { p.Worktree = true }, contract.CodeConflict, "Worktrees"},
+		{"image", func(p *contract.StartParams) {
+			p.Attachments = []contract.Attachment{{MediaType: "text/html", DataBase64: "aGk="}}
+		}, contract.CodeBadParams, "attachments[0]"},
+		{"blank", func(p *contract.StartParams) { p.InitialMessage = " \n" }, contract.CodeBadParams, "initial_message"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			p := base
+			tc.edit(&p)
+			_, failure := b.command(contract.MethodStart, p)
+			if failure == nil || failure.Code != tc.code || !strings.Contains(failure.Message, tc.text) {
+				t.Fatalf("got %+v; want %d with %q", failure, tc.code, tc.text)
+			}
+			if b.c.rec != nil {
+				t.Error("a conversation exists all the same")
+			}
+		})
+	}
+	b := newBench(t)
+	_, failure := b.c.command(t0, contract.MethodStart, json.RawMessage(`{"provider":"demo","model":"demo","project_path":"x"}`),
+		outside{checkProject: func(string) error { return errors.New("is not an absolute path") }, system: noSystem})
+	if failure == nil || failure.Code != contract.CodeBadParams {
+		t.Errorf("bad project: %+v", failure)
+	}
+}
