@@ -103,7 +103,7 @@ type anthropicEnvelope struct {
 // anthropicRequest writes a body. own says that the vendor itself is asked: a
 // cache marker at the top level is refused elsewhere.
 func anthropicRequest(req *Request, own bool, drop map[string]bool) ([]byte, error) {
-	b := anthropicBody{Model: req.Model, MaxTokens: req.maxTokens(), Stream: true, System: req.System, Temperature: req.Temperature}
+	b := anthropicBody{Model: req.Model, MaxTokens: req.maxTokens(), Stream: true, System: req.system(), Temperature: req.Temperature}
 	if own && !drop["cache_control"] {
 		b.CacheControl = &anthropicCache{Type: "ephemeral"}
 	}

@@ -149,8 +149,8 @@ func (c *chatProvider) request(req *Request, drop map[string]bool) ([]byte, erro
 	for _, t := range req.Tools {
 		b.Tools = append(b.Tools, chatTool{Type: "function", Function: chatFunction{Name: t.Name, Description: t.Description, Parameters: schema(t.Parameters)}})
 	}
-	if req.System != "" {
-		b.Messages = append(b.Messages, chatMessage{Role: "system", Content: req.System})
+	if system := req.system(); system != "" {
+		b.Messages = append(b.Messages, chatMessage{Role: "system", Content: system})
 	}
 	last := lastUser(req.Messages)
 	for i, m := range req.Messages {

@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/packetbench/packetbench/config"
@@ -104,6 +105,14 @@ const (
 	DefaultMaxTokens      = config.MaxTokens
 	DefaultThinkingBudget = config.ThinkingBudget
 )
+
+// system is the prompt, or nothing where it is blank: a blank one is refused.
+func (r *Request) system() string {
+	if strings.TrimSpace(r.System) == "" {
+		return ""
+	}
+	return r.System
+}
 
 func (r *Request) maxTokens() int {
 	if r.MaxTokens > 0 {

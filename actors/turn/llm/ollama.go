@@ -166,8 +166,8 @@ func (o *ollamaProvider) request(req *Request, window int) ([]byte, error) {
 	for _, t := range req.Tools {
 		b.Tools = append(b.Tools, chatTool{Type: "function", Function: chatFunction{Name: t.Name, Description: t.Description, Parameters: schema(t.Parameters)}})
 	}
-	if req.System != "" {
-		b.Messages = append(b.Messages, ollamaMessage{Role: "system", Content: req.System})
+	if system := req.system(); system != "" {
+		b.Messages = append(b.Messages, ollamaMessage{Role: "system", Content: system})
 	}
 	// Results carry the tool's name, not the call's id.
 	names := make(map[string]string)

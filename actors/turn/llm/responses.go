@@ -75,7 +75,7 @@ type responsesEnvelope struct {
 }
 
 func (r *responsesProvider) request(req *Request, drop map[string]bool) ([]byte, error) {
-	b := responsesBody{Model: req.Model, Stream: true, MaxOutputTokens: req.maxTokens(), Instructions: req.System, Input: []any{}}
+	b := responsesBody{Model: req.Model, Stream: true, MaxOutputTokens: req.maxTokens(), Instructions: req.system(), Input: []any{}}
 	if !drop["encrypted_content"] && !drop["encrypted content"] {
 		// Nothing is stored at the vendor, so reasoning has to travel.
 		b.Include = []string{"reasoning.encrypted_content"}

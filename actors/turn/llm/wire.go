@@ -160,6 +160,7 @@ func (w *wire) connectError(err error, began bool) error {
 	case strings.Contains(text, "refused"):
 		e.reason, e.Transient = "the connection was refused", true
 	case strings.Contains(text, "reset"), strings.Contains(text, "broken pipe"), strings.Contains(text, "aborted"),
+		strings.Contains(text, "closed idle"), strings.Contains(text, "goaway"), strings.Contains(text, "stream error"),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		e.reason, e.Transient = "the connection was closed", true
 	case strings.Contains(text, "certificate"), strings.Contains(text, "x509"):
