@@ -330,7 +330,7 @@ func (p *policy) try(k *kid) {
 	switch {
 	case err == nil:
 		k.pid, k.started, k.taken, k.said = pid, now, time.Time{}, ""
-		k.ending, k.again, k.held = false, false, false
+		k.ending, k.again, k.held, k.limit = false, false, false, false
 		p.byPID[pid] = k.name
 		p.set(k, msg.StateRunning)
 		p.after(checkStart{pid}, retryTaken)

@@ -152,7 +152,8 @@ type Ensured struct {
 }
 
 // Reset is a Call: clear the window of one child, and start it again if it is
-// down, incompatible or stopped. The answer is ChildAnswer, at once.
+// down, incompatible or stopped. The answer is ChildAnswer, at once; its state
+// is StateStarting when the old name is not free yet.
 type Reset struct{ Name gen.Atom }
 
 // StopChild is a Call: end one child and keep it stopped. The answer is
@@ -160,7 +161,7 @@ type Reset struct{ Name gen.Atom }
 type StopChild struct{ Name gen.Atom }
 
 // StartChild is a Call: start a child that is stopped, down or incompatible
-// without clearing its window. The answer is ChildAnswer, at once.
+// without clearing its window. The answer is ChildAnswer, at once, as for Reset.
 type StartChild struct{ Name gen.Atom }
 
 // ChildAnswer answers Reset, StopChild and StartChild.

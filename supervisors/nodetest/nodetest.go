@@ -39,8 +39,8 @@ func Start(t testing.TB, budget time.Duration) *supervisors.Node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		w.over.Store(true) // the end by force is noisy and says nothing
 		Stop(n)
-		w.over.Store(true)
 	})
 	return n
 }

@@ -1,0 +1,5 @@
+//go:build !race
+
+package supervisors_test
+
+const underRace = false

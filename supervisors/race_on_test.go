@@ -1,0 +1,6 @@
+//go:build race
+
+package supervisors_test
+
+// underRace: time budgets say nothing.
+const underRace = true
