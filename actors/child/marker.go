@@ -3,17 +3,19 @@ package child
 import (
 	"path/filepath"
 	"strings"
+
+	"github.com/packetbench/packetbench/config"
 )
 
 // Names of the environment variables that mark every child of the house.
 const (
 	// EnvBootID holds the id of the service's boot.
-	EnvBootID = "PACKETBENCH_BOOT_ID"
+	EnvBootID = config.EnvBootID
 	// EnvHome holds the canonical data directory, so that the services of two
 	// data directories never touch each other's children.
-	EnvHome = "PACKETBENCH_HOME"
+	EnvHome = config.EnvHome
 	// EnvGroup holds the id of the group, a fresh random value per [Start].
-	EnvGroup = "PACKETBENCH_GROUP"
+	EnvGroup = config.EnvPrefix + "GROUP"
 )
 
 // Marker says which boot of which data directory a child belongs to.
