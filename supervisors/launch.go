@@ -149,10 +149,15 @@ func (r *row) prepare(name gen.Atom, args []any) (process Process, err error) {
 // there, no signal will come. Unlinking first settles it: what was sent before
 // is in the urgent queue by now, which is read before the lost message.
 func (p *policy) checkStart(pid gen.PID) {
-	if _, err := p.Node().ProcessState(pid); err == nil {
+	name, known := p.byPID[pid]
+	if !known {
 		return
 	}
-	if _, known := p.byPID[pid]; !known {
+	if _, err := p.Node().ProcessState(pid); err == nil {
+		if at, err := p.Node().ProcessPID(name); err != nil || at != pid {
+			// Nobody would find it, and a second one could be started.
+			p.Log().Error("child did not register its name=%s pid=%s", string(name), pid)
+		}
 		return
 	}
 	if err := p.UnlinkPID(pid); err == nil {

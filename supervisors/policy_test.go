@@ -514,3 +514,84 @@ func TestPolicy_ReportStatus(t *testing.T) {
 		_, at = b.state(at, name, msg.StateRunning)
 	}
 }
+
+// A name that somebody else keeps is a failed start in the end.
+func TestPolicy_TakenForGood(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	var ahead atomic.Int64
+	b.agent(func(o *supervisors.AgentOptions) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
+	name := msg.TerminalName("t")
+	p := skeletonOptions{}.process()
+	if _, err := b.SpawnRegister(name, p.Factory, gen.ProcessOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	answer := make(chan any, 1)
+	go func() {
+		v, err := nodetest.Call(b.Node, msg.TerminalsSup, msg.Ensure{Name: name}, 10)
+		if err != nil {
+			v = err
+		}
+		answer <- v
+	}()
+	b.state(0, name, msg.StateStarting)
+	ahead.Store(int64(time.Minute))
+	if e, ok := (<-answer).(msg.Ensured); !ok || e.Err == nil || e.Err.Code != contract.CodeInternal {
+		t.Fatalf("ensured %+v", e)
+	}
+}
+
+// One that is asked to sleep and does neither sleep nor answer holds nobody up
+// for longer than an answer may take, and is not asked again.
+func TestSessions_AskedButStuck(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	stuck, idle := msg.ConversationName("stuck"), msg.ConversationName("idle")
+	b.agent(func(o *supervisors.AgentOptions) {
+		o.MaxAwake = 2
+		o.Conversation = dynamic(skeletonOptions{extra: func(s *skeleton, m any) error {
+			if _, ok := m.(msg.Sleep); ok && s.o.name == idle {
+				return gen.TerminateReasonNormal
+			}
+			return nil
+		}})
+	})
+	now := time.Now()
+	for name, since := range map[gen.Atom]time.Time{stuck: now.Add(-time.Hour), idle: now} {
+		e := b.ensure(msg.SessionsSup, msg.Ensure{Name: name})
+		b.send(e.PID, up{msg.Idle{Since: since}})
+		b.sync(e.PID)
+	}
+	name := msg.ConversationName("new")
+	if e := b.ensure(msg.SessionsSup, msg.Ensure{Name: name}); e.Err == nil || e.Err.Code != contract.CodeOverLimit {
+		t.Fatalf("while the stuck one is waited for: %+v", e)
+	}
+	if e := b.ensure(msg.SessionsSup, msg.Ensure{Name: name}); e.Err != nil || !e.Created {
+		t.Fatalf("after that: %+v", e)
+	}
+}
+
+// A running child does not show a spent budget that somebody started it over.
+func TestPolicy_StartOverASpentBudget(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.app(supervisors.CoreApp(b.core(), nil))
+	at := 0
+	for range 6 {
+		var s msg.Status
+		s, at = b.state(at, msg.Secret, msg.StateRunning)
+		b.send(s.PID, crash{errBang})
+	}
+	b.state(at, msg.Secret, msg.StateDown)
+	b.revive(msg.CoreSup, msg.StartChild{Name: msg.Secret})
+	s, at := b.state(at, msg.Secret, msg.StateRunning)
+	if s.LimitReached || s.InWindow != 5 {
+		t.Fatalf("started as %+v", s)
+	}
+	b.send(s.PID, crash{errBang})
+	if s, _ := b.state(at, msg.Secret, msg.StateDown); !s.LimitReached {
+		t.Fatalf("the window was cleared: %+v", s)
+	}
+}
