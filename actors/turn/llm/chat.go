@@ -533,7 +533,7 @@ func (d *details) add(raw json.RawMessage) string {
 			e.grown[f.key], e.joins[f.key] = new(strings.Builder), new(joiner)
 		}
 		var p piece
-		p.UnmarshalJSON(f.value) //nolint:errcheck // It never fails.
+		p.UnmarshalJSON(f.value) // It never fails.
 		e.grown[f.key].WriteString(e.joins[f.key].push(string(p)))
 		if f.key != "data" {
 			shown += string(p)
@@ -561,9 +561,9 @@ func (d *details) encode() json.RawMessage {
 			}
 			value := e.values[key]
 			if g := e.grown[key]; g != nil {
-				value, _ = encode(g.String() + e.joins[key].flush()) //nolint:errcheck // A text always encodes.
+				value, _ = encode(g.String() + e.joins[key].flush()) // A text always encodes.
 			}
-			name, _ := encode(key) //nolint:errcheck // A text always encodes.
+			name, _ := encode(key) // A text always encodes.
 			b.Write(name)
 			b.WriteByte(':')
 			b.Write(value)

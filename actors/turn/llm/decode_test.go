@@ -471,7 +471,7 @@ func TestDecode_ConsumerGone(t *testing.T) {
 			}
 			return nil
 		}})
-		if err != gone || calls != 2 { //nolint:errorlint // As it is, not wrapped.
+		if err != gone || calls != 2 { // As it is, not wrapped.
 			t.Errorf("%s: %v after %d calls; want %v after 2", wire, err, calls, gone)
 		}
 	}

@@ -235,7 +235,7 @@ const demoPieceChars = 14
 
 // demoPlayer emits pieces with pauses; after the first error it does nothing.
 type demoPlayer struct {
-	ctx        context.Context //nolint:containedctx // It lives as long as one call.
+	ctx        context.Context // It lives as long as one call.
 	delay      time.Duration
 	out        *sink
 	characters int

@@ -40,7 +40,7 @@ func (o *ollamaProvider) stream(ctx context.Context, _ string, req Request, h Ho
 		return context.Cause(ctx)
 	}
 	if len(req.Tools) > 0 && len(shown.capabilities) > 0 && !slices.Contains(shown.capabilities, "tools") {
-		return fmt.Errorf("The Ollama model %s cannot call tools, which an agent needs. Choose a model that lists tools among its capabilities.", req.Model) //nolint:staticcheck // A person reads it.
+		return fmt.Errorf("The Ollama model %s cannot call tools, which an agent needs. Choose a model that lists tools among its capabilities.", req.Model)
 	}
 	window := shown.window
 	if window <= 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrNoCustomURL is the custom provider without a base URL.
-var ErrNoCustomURL = errors.New("No base URL is set for the custom endpoint. Enter it in Settings > Providers.") //nolint:staticcheck // A person reads it.
+var ErrNoCustomURL = errors.New("No base URL is set for the custom endpoint. Enter it in Settings > Providers.")
 
 // New builds a provider. client carries the requests; nil means NewHTTPClient.
 // Redirects are never followed, whatever client says.

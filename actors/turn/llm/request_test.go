@@ -357,3 +357,20 @@ func TestStream_Headers(t *testing.T) {
 		}
 	})
 }
+
+// TestRequest_BlankSystem covers F14 for the prompt: a blank one is left out.
+func TestRequest_BlankSystem(t *testing.T) {
+	t.Parallel()
+	req := hi
+	req.System = " \n"
+	for _, w := range wires {
+		s, settings := server(t, w.id, llmtest.Say("ok"))
+		req.Model = w.model
+		if _, err := run(t, wireProvider(t, w.id, settings), req, Hooks{}); err != nil {
+			t.Errorf("%s: %v", w.id, err)
+		}
+		if body := s.Requests()[0].Body; bytes.Contains(body, []byte(`"system"`)) || bytes.Contains(body, []byte(`"instructions"`)) {
+			t.Errorf("%s: %s", w.id, body)
+		}
+	}
+}

@@ -363,7 +363,7 @@ func (d *responsesDecoder) finish(raw json.RawMessage) error {
 func (d *responsesDecoder) failure(e *responsesEvent) error {
 	var final responsesFinal
 	if len(e.Response) > 0 {
-		json.Unmarshal(e.Response, &final) //nolint:errcheck // What cannot be read is not told.
+		json.Unmarshal(e.Response, &final) // What cannot be read is not told.
 	}
 	message, status := "", 0
 	for _, raw := range []json.RawMessage{final.Error, e.Error} {
@@ -372,7 +372,7 @@ func (d *responsesDecoder) failure(e *responsesEvent) error {
 		}
 	}
 	if message == "" && e.Message != "" {
-		whole, _ := encode(struct { //nolint:errcheck // Two texts always encode.
+		whole, _ := encode(struct { // Two texts always encode.
 			Message string          `json:"message"`
 			Code    json.RawMessage `json:"code,omitempty"`
 		}{e.Message, e.Code})

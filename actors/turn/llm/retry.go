@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -128,10 +129,10 @@ type hooked interface {
 // Stream sends a request through p and tries again, within h.Limits, while
 // nothing of the answer has been emitted and the failure is one that passes:
 // 429, 529, 500, 502, 503, 504, a refused or closed connection, a connect
-// timeout. Retry-After replaces the computed wait. The last failure is
-// returned as it is, a cancelled context as its cause, at once, also out of a
-// wait. Silence (IdleError) is not tried again: its limit is as long as the
-// whole budget. Source: runtime.md 3 (F11, F12, F13).
+// timeout. Retry-After replaces the computed wait, with up to one FirstWait on
+// top. The last failure is returned as it is, a cancelled context as its
+// cause, at once, also out of a wait. Silence (IdleError) is not tried again:
+// its limit is as long as the whole budget. Source: runtime.md 3 (F11, F12, F13).
 func Stream(ctx context.Context, p Provider, key string, req Request, h Hooks, emit func(Chunk) error) error {
 	limits := h.limits()
 	// The library's interval is the middle of its range, ours the end: half of
@@ -161,14 +162,16 @@ func Stream(ctx context.Context, p Provider, key string, req Request, h Hooks, e
 		if emitted || attempt >= limits.Retries || !passes(err, status) {
 			return err
 		}
+		left := until.Sub(h.now())
 		wait := waits.NextBackOff()
-		if after != nil {
-			if *after > limits.MaxRetryAfter {
+		if after != nil && *after > 0 {
+			if *after > limits.MaxRetryAfter || *after > left {
 				return err
 			}
-			wait = *after
+			// Conversations that were told the same second still spread.
+			wait = min(*after+rand.N(limits.FirstWait), left)
 		}
-		if h.now().Add(wait).After(until) {
+		if wait > left {
 			return err
 		}
 		if err := h.sleep(ctx, wait); err != nil {

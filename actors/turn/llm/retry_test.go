@@ -3,7 +3,6 @@ package llm
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -71,7 +70,7 @@ func TestStream_Retries(t *testing.T) {
 		requests int
 		told     int
 		after    float64
-		waited   time.Duration // exact, 0 means any
+		waited   time.Duration // to a second more, 0 means any
 		err      string
 	}{
 		{name: "529 once", turns: []llmtest.Turn{failing(529), llmtest.Say("ok")}, requests: 2, told: 1},
@@ -81,7 +80,7 @@ func TestStream_Retries(t *testing.T) {
 		{name: "Retry-After in seconds", turns: []llmtest.Turn{failing(429, "Retry-After", "7"), llmtest.Say("ok")}, requests: 2, told: 1, after: 7, waited: 7 * time.Second},
 		{name: "Retry-After as a date", turns: []llmtest.Turn{failing(429, "Retry-After", date), llmtest.Say("ok")}, requests: 2, told: 1, after: 7, waited: 7 * time.Second},
 		{name: "Retry-After too long", turns: []llmtest.Turn{failing(429, "Retry-After", "61")}, requests: 1, told: 1, after: 61, err: "Anthropic API error (429)"},
-		{name: "budget spent", turns: []llmtest.Turn{failing(503, "Retry-After", "60"), failing(503, "Retry-After", "60"), failing(503, "Retry-After", "1")}, requests: 3, err: "(503)"},
+		{name: "budget spent", turns: []llmtest.Turn{failing(503, "Retry-After", "50"), failing(503, "Retry-After", "50"), failing(503, "Retry-After", "30")}, requests: 3, err: "(503)"},
 		{name: "400 is not tried again", turns: []llmtest.Turn{failing(400)}, requests: 1, err: "Anthropic API error (400): "},
 		{name: "401 is not tried again", turns: []llmtest.Turn{failing(401)}, requests: 1, err: "(401)"},
 		{name: "overloaded inside the stream, before content", turns: []llmtest.Turn{{Error: "Overloaded", ErrorType: "overloaded_error"}, llmtest.Say("ok")}, requests: 2, told: 1},
@@ -113,7 +112,7 @@ func TestStream_Retries(t *testing.T) {
 					t.Errorf("wait %d was %v; want at most %v", i, d, most)
 				}
 			}
-			if tc.waited != 0 && total != tc.waited || total > DefaultLimits.Budget {
+			if tc.waited != 0 && (total < tc.waited || total > tc.waited+time.Second) || total > DefaultLimits.Budget {
 				t.Errorf("waited %v; want %v", total, tc.waited)
 			}
 		})
@@ -159,7 +158,7 @@ func TestOneShot_SharesRetries(t *testing.T) {
 // fail together differ.
 func TestStream_JitterSpreads(t *testing.T) {
 	t.Parallel()
-	seen := make(map[time.Duration]bool)
+	seen, seenTold := make(map[time.Duration]bool), make(map[time.Duration]bool)
 	for range 20 {
 		var w waits
 		p := scripted{errs: []error{&APIError{Status: 529, Body: "busy"}}}
@@ -167,9 +166,15 @@ func TestStream_JitterSpreads(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen[w.slept[0]] = true
+		var told waits
+		p = scripted{errs: []error{&APIError{Status: 529, Body: "busy", RetryAfter: new(5 * time.Second)}}}
+		if err := Stream(t.Context(), &p, "", hi, told.hooks(), func(Chunk) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		seenTold[told.slept[0]] = true
 	}
-	if len(seen) < 10 {
-		t.Errorf("20 conversations waited only %d different times", len(seen))
+	if len(seen) < 10 || len(seenTold) < 10 {
+		t.Errorf("20 conversations waited only %d different times, %d with Retry-After", len(seen), len(seenTold))
 	}
 }
 
@@ -231,8 +236,8 @@ func TestStream_Silence(t *testing.T) {
 				if said := textSaid(got); !strings.HasPrefix(strings.Join(turn.Text, ""), said) {
 					t.Errorf("text %q", said)
 				}
-				if n := len(s.Requests()); n != 1 {
-					t.Errorf("%d requests; want 1", n)
+				if n := len(s.Requests()); n > 1 {
+					t.Errorf("%d requests; want at most 1", n)
 				}
 			})
 		}
@@ -314,7 +319,7 @@ func TestStream_ConsumerGone(t *testing.T) {
 	gone := errors.New("gone")
 	s, settings := server(t, contract.ProviderOpenRouter, llmtest.Turn{Text: []string{"a"}, Stall: true})
 	err := Stream(t.Context(), provider(t, contract.ProviderOpenRouter, settings), testKey, hi, Hooks{}, func(Chunk) error { return gone })
-	if err != gone { //nolint:errorlint // As it is, not wrapped.
+	if err != gone { // As it is, not wrapped.
 		t.Errorf("%v; want %v", err, gone)
 	}
 	select {
@@ -328,12 +333,9 @@ func TestStream_ConsumerGone(t *testing.T) {
 // and that a refused connection is tried again.
 func TestStream_Unreachable(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	base := "http://" + l.Addr().String()
-	l.Close() //nolint:errcheck // Only its port is wanted.
+	// A port that was just closed could be another test's in a moment; this one
+	// is nobody's.
+	const base = "http://127.0.0.1:1"
 	for _, tc := range []struct {
 		id       contract.ProviderID
 		settings Settings
@@ -458,7 +460,7 @@ func TestStream_NotAStream(t *testing.T) {
 			t.Parallel()
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", tc.contentType)
-				w.Write([]byte(tc.body)) //nolint:errcheck // The client reads it.
+				w.Write([]byte(tc.body)) // The client reads it.
 			}))
 			t.Cleanup(s.Close)
 			got, err := run(t, provider(t, contract.ProviderCustom, Settings{CustomURL: s.URL}), hi, Hooks{})

@@ -90,7 +90,7 @@ func (s *sink) done() error {
 func (s *sink) reasoning(envelope any) error {
 	details, err := encode(envelope)
 	if err != nil {
-		return nil //nolint:nilerr // See above.
+		return nil // See above.
 	}
 	if err := s.settle(); err != nil {
 		return err

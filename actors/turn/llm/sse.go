@@ -15,7 +15,7 @@ import (
 // maxEventBytes bounds one event or line of a stream. Source: runtime.md 3.
 const maxEventBytes = 8 << 20
 
-var errTooLong = errors.New("The provider sent an event larger than 8 MiB, so the request was ended. Send again to retry.") //nolint:staticcheck // A person reads it.
+var errTooLong = errors.New("The provider sent an event larger than 8 MiB, so the request was ended. Send again to retry.")
 
 // events reads Server-Sent Events and hands over each non-empty data, until
 // handle says stop, an error, or the end of the stream. Comments, empty data
@@ -67,7 +67,7 @@ func readError(err error) error {
 // decode reads one JSON value of a stream.
 func decode(data []byte, into any) error {
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("The provider sent something that is not the JSON it should be: %s", clip(strings.ToValidUTF8(string(data), "\uFFFD"), 200)) //nolint:staticcheck // A person reads it.
+		return fmt.Errorf("The provider sent something that is not the JSON it should be: %s", clip(strings.ToValidUTF8(string(data), "\uFFFD"), 200))
 	}
 	return nil
 }

@@ -248,7 +248,7 @@ func (a *answer) Read(p []byte) (int, error) {
 // Close ends the exchange, also one that has not ended by itself.
 func (a *answer) Close() {
 	a.watch.stop()
-	a.body.Close() //nolint:errcheck // Nothing is left to lose.
+	a.body.Close() // Nothing is left to lose.
 }
 
 // exchange sends one POST with a JSON body. A 2xx is an answer; everything
@@ -266,7 +266,7 @@ func (w *wire) exchange(ctx context.Context, h Hooks, path, key string, header h
 func (w *wire) send(guard *watch, h Hooks, path, key string, header http.Header, body []byte) (*answer, error) {
 	req, err := http.NewRequestWithContext(guard.ctx, http.MethodPost, w.base+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("The address of %s is not usable. Check its base URL in Settings > Providers.", w.name()) //nolint:staticcheck // A person reads it.
+		return nil, fmt.Errorf("The address of %s is not usable. Check its base URL in Settings > Providers.", w.name())
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", config.UserAgent())
@@ -313,7 +313,7 @@ func (w *wire) notAStream(a *answer, contentType, key string) error {
 		return nil
 	}
 	if kind == "text/html" {
-		return fmt.Errorf("%s answered with a web page instead of a stream. Check its base URL in Settings > Providers.", w.name()) //nolint:staticcheck // A person reads it.
+		return fmt.Errorf("%s answered with a web page instead of a stream. Check its base URL in Settings > Providers.", w.name())
 	}
 	buffered := bufio.NewReader(a.Reader)
 	a.Reader = buffered
@@ -321,13 +321,13 @@ func (w *wire) notAStream(a *answer, contentType, key string) error {
 	for first == 0 {
 		b, err := buffered.ReadByte()
 		if err != nil {
-			return nil //nolint:nilerr // The decoder meets the same end and says so.
+			return nil // The decoder meets the same end and says so.
 		}
 		if b != ' ' && b != '\t' && b != '\r' && b != '\n' {
 			first = b
 		}
 	}
-	buffered.UnreadByte() //nolint:errcheck // A byte was just read.
+	buffered.UnreadByte() // A byte was just read.
 	if first != '{' || w.id == contract.ProviderOllama {
 		return nil
 	}
@@ -341,7 +341,7 @@ func (w *wire) notAStream(a *answer, contentType, key string) error {
 // readBounded returns the beginning of an error body, valid UTF-8, key taken
 // out.
 func readBounded(r io.Reader, key string) string {
-	b, _ := io.ReadAll(io.LimitReader(r, maxErrorBodyBytes+int64(len(key)))) //nolint:errcheck // What came is what is shown.
+	b, _ := io.ReadAll(io.LimitReader(r, maxErrorBodyBytes+int64(len(key)))) // What came is what is shown.
 	return clip(strings.TrimSpace(redact(strings.ToValidUTF8(string(b), "\uFFFD"), key)), maxErrorBodyBytes)
 }
 

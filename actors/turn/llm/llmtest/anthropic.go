@@ -211,7 +211,7 @@ func (anthropicWire) play(w *writer, r Recorded, t Turn) {
 	var asked struct {
 		Model string `json:"model"`
 	}
-	json.Unmarshal(r.Body, &asked) //nolint:errcheck // It was checked.
+	json.Unmarshal(r.Body, &asked) // It was checked.
 	u := t.usage()
 	begin := object{"id": "msg_fake", "type": "message", "role": "assistant", "model": asked.Model, "content": []any{}}
 	if !t.NoUsage {

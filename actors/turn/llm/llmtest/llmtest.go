@@ -286,7 +286,7 @@ func (s *Server) answer(w http.ResponseWriter, status int, kind, message string,
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	io.WriteString(w, s.wire.refusal(status, kind, message)) //nolint:errcheck // The client may be gone.
+	io.WriteString(w, s.wire.refusal(status, kind, message)) // The client may be gone.
 }
 
 func (s *Server) play(w http.ResponseWriter, req *http.Request, r Recorded, t Turn) {
@@ -303,7 +303,7 @@ func (s *Server) play(w http.ResponseWriter, req *http.Request, r Recorded, t Tu
 			w.Header()[k] = v
 		}
 		w.WriteHeader(t.Status)
-		io.WriteString(w, t.Body) //nolint:errcheck // The client may be gone.
+		io.WriteString(w, t.Body) // The client may be gone.
 		return
 	}
 	w.Header().Set("Content-Type", s.wire.contentType())

@@ -87,7 +87,7 @@ func (ollamaWire) serve(s *Server, w http.ResponseWriter, req *http.Request, r R
 
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	io.WriteString(w, string(mustJSON(v))) //nolint:errcheck // The client may be gone.
+	io.WriteString(w, string(mustJSON(v))) // The client may be gone.
 }
 
 func (ollamaWire) check(r Recorded) []string {

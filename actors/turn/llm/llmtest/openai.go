@@ -165,7 +165,7 @@ func (chatWire) play(w *writer, r Recorded, t Turn) {
 			IncludeUsage bool `json:"include_usage"`
 		} `json:"stream_options"`
 	}
-	json.Unmarshal(r.Body, &asked) //nolint:errcheck // It was checked.
+	json.Unmarshal(r.Body, &asked) // It was checked.
 	chunk := func(delta object, finish any) {
 		w.event("", object{"id": "chatcmpl-fake", "object": "chat.completion.chunk", "choices": []any{object{"index": 0, "delta": delta, "finish_reason": finish}}})
 	}
