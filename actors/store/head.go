@@ -192,13 +192,24 @@ func worktreeOf(raw json.RawMessage) *contract.Worktree {
 	out := &contract.Worktree{BasePath: w.BasePath, WorktreePath: w.WorktreePath, Branch: w.Branch, BaseBranch: w.BaseBranch, State: w.State}
 	var ms int64
 	if json.Unmarshal(w.CreatedAt, &ms) == nil {
-		out.CreatedAt = time.UnixMilli(ms).UTC()
+		out.CreatedAt = moment(ms)
 		return out
 	}
 	if json.Unmarshal(w.CreatedAt, &out.CreatedAt) != nil {
 		out.CreatedAt = time.Time{}
 	}
 	return out
+}
+
+// moment is a time of a file, in ms since 1970. One that RFC 3339 cannot write,
+// because another program counted in other units, would make the whole list
+// unreadable, so it is taken for unknown.
+func moment(ms int64) time.Time {
+	const year9999 = 253402300799999
+	if ms < 0 || ms > year9999 {
+		ms = 0
+	}
+	return time.UnixMilli(ms).UTC()
 }
 
 // endsWhole reports whether a file's last bytes end an object, which a file cut
@@ -212,7 +223,7 @@ func (h head) summary(id contract.ConversationID) contract.Summary {
 	s := contract.Summary{
 		SessionID: id, Title: h.title, Row: h.row, Provider: h.provider, Model: h.model,
 		ProjectPath: h.project, Status: h.status, Archived: h.archived, Pinned: h.pinned,
-		CreatedAt: time.UnixMilli(h.created).UTC(), UpdatedAt: time.UnixMilli(h.updated).UTC(),
+		CreatedAt: moment(h.created), UpdatedAt: moment(h.updated),
 		NeedsYou: h.prompts + h.edits, Queued: h.queued, Worktree: h.worktree,
 	}
 	if h.parent != "" {

@@ -114,7 +114,7 @@ func (c compact) summary(id contract.ConversationID) contract.Summary {
 	s := contract.Summary{
 		SessionID: id, Title: c.title, Row: c.row, Provider: c.provider, Model: c.model,
 		ProjectPath: c.project, Status: c.status, Archived: c.archived, Pinned: c.pinned,
-		CreatedAt: time.UnixMilli(c.created).UTC(), UpdatedAt: time.UnixMilli(c.updated).UTC(),
+		CreatedAt: moment(c.created), UpdatedAt: moment(c.updated),
 		NeedsYou: int(c.needs), Queued: int(c.queued), Worktree: c.worktree, RetiredNotice: c.retired,
 	}
 	if c.parent != "" {

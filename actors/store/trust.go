@@ -95,7 +95,7 @@ func (t trust) set(project string, yes bool) error {
 		t.notes.add("trusted-projects.json could not be read and was kept as %s; no project is trusted until you say so again.", name)
 		f = trusted{Version: 1}
 	case f.Version != 1:
-		return tell("trusted-projects.json was written by another version of PacketBench and is left as it is. Update PacketBench, or move that file away.")
+		return tell("The file trusted-projects.json was written by another version of PacketBench and is left as it is. Update PacketBench, or move that file away.")
 	}
 	other := func(entry string) bool { return among([]string{entry}, path) }
 	f.Projects = slices.DeleteFunc(f.Projects, other)
