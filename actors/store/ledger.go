@@ -3,6 +3,8 @@ package store
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,9 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"crypto/rand"
-	"encoding/hex"
 
 	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
@@ -122,10 +121,10 @@ func (l *ledger) readPending(name string) (pending, error) {
 	if err := json.Unmarshal(content, &p); err != nil {
 		return p, err
 	}
-	if p.PriorLen < 0 || p.Line == "" || strings.ContainsRune(strings.TrimSuffix(p.Line, "\n"), '\n') {
+	p.Line = strings.TrimSuffix(p.Line, "\n")
+	if p.PriorLen < 0 || p.Line == "" || strings.ContainsRune(p.Line, '\n') {
 		return p, errors.New("store: not a write-ahead file")
 	}
-	p.Line = strings.TrimSuffix(p.Line, "\n")
 	return p, nil
 }
 
