@@ -409,20 +409,6 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// actAsContained runs below process 1: it leaves fifty orphans, says so, and
-// ends when it is told to, with a code that must reach the outside.
-func actAsContained() {
-	for range 50 {
-		if err := exec.Command("sh", "-c", "(sleep 0.1 &)").Run(); err != nil {
-			fmt.Println("failed:", err)
-			os.Exit(1)
-		}
-	}
-	fmt.Println("left")
-	_, _ = os.Stdin.Read(make([]byte, 1))
-	os.Exit(7)
-}
-
 // F21: as process 1 the program reaps what is reparented to it and hands the
 // exit code on.
 func TestActAsInit(t *testing.T) {

@@ -50,6 +50,20 @@ func actAsService() {
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 }
 
+// actAsContained runs below process 1: it leaves fifty orphans, says so, and
+// ends when it is told to, with a code that must reach the outside.
+func actAsContained() {
+	for range 50 {
+		if err := exec.Command("sh", "-c", "(sleep 0.1 &)").Run(); err != nil {
+			fmt.Println("failed:", err)
+			os.Exit(1)
+		}
+	}
+	fmt.Println("left")
+	_, _ = os.Stdin.Read(make([]byte, 1))
+	os.Exit(7)
+}
+
 // eventually waits for a condition with a deadline.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()

@@ -173,6 +173,11 @@ func (js *jobs) settle(j *job) {
 // drop forgets a job that has ended.
 func (js *jobs) drop(j *job) {
 	j.group.Release()
+	js.forget(j)
+}
+
+// forget gives up the output of a job and takes it off the list.
+func (js *jobs) forget(j *job) {
 	// With nothing of the group alive, an open pipe is held by something that
 	// shed its marker; it is not waited for.
 	j.out.stop()
@@ -205,13 +210,19 @@ func (js *jobs) prune() {
 	}
 }
 
-// kill ends jobs, all at the same time.
-func (js *jobs) kill(which []*job) {
+// kill ends jobs, all at the same time. One that cannot be ended, because it
+// changed its user for instance, stays listed; at the last it is given up, and
+// its record stays for the next start.
+func (js *jobs) kill(which []*job, last bool) {
 	var wg sync.WaitGroup
 	for _, j := range which {
 		wg.Go(func() {
-			j.group.Kill()
-			js.drop(j)
+			switch left := j.group.Kill(); {
+			case left == 0:
+				js.drop(j)
+			case last:
+				js.forget(j)
+			}
 		})
 	}
 	wg.Wait()
@@ -225,7 +236,7 @@ func (js *jobs) close() {
 		running = append(running, j)
 	}
 	js.mu.Unlock()
-	js.kill(running)
+	js.kill(running, true)
 }
 
 // Running returns what bash calls of this conversation left in the background,
@@ -248,7 +259,7 @@ func (r *Runtime) Running() []Process {
 }
 
 // KillBackground ends what bash calls left in the background (F19).
-func (r *Runtime) KillBackground() { r.jobs.kill(r.jobs.background()) }
+func (r *Runtime) KillBackground() { r.jobs.kill(r.jobs.background(), false) }
 
 func bashResult(command, stdout, stderr string, state, why error) Result {
 	facts := BashFacts(command)
@@ -380,7 +391,12 @@ func (c *collector) until(deadline time.Time) string {
 		b = b[:maxOutputBytes]
 		b = b[:len(b)-child.IncompleteSuffix(b)]
 	}
-	s := cutBytes(strings.ToValidUTF8(string(b), "\uFFFD"), maxOutputBytes)
+	s := strings.ToValidUTF8(string(b), "\uFFFD")
+	// A zero byte is text to us and not to every provider.
+	s = strings.ReplaceAll(s, "\x00", "\uFFFD")
+	if len(s) > maxOutputBytes {
+		s, cut = cutBytes(s, maxOutputBytes), true
+	}
 	if cut {
 		s += truncatedMark
 	}

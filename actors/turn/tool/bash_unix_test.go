@@ -5,7 +5,9 @@ package tool
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -42,6 +44,7 @@ func TestBash(t *testing.T) {
 		{command: "kill -9 $$", want: "Error: (no output)\n[exit code: -1]", code: -1},
 		{command: "cat; echo end", want: "end\n"}, // nothing can be typed
 		{command: `printf '\377a\342\200'`, want: "\uFFFDa\uFFFD"},
+		{command: `printf 'a\000b'`, want: "a\uFFFDb"},
 		{command: "echo 'a \"b\" $c' | cat", want: "a \"b\" $c\n"},
 		{command: "(exec 3</dev/tty) 2>/dev/null && echo tty || echo none", want: "none\n"}, // no terminal to ask for a password on
 	} {
@@ -326,9 +329,8 @@ func TestBash_Close(t *testing.T) {
 	done := make(chan Result, 1)
 	go func() { done <- call(t, r, Bash, obj{"command": "echo $$ >fg; sleep 1000", "timeout": 120}) }()
 	pids := []int{pid(t, r, "bg"), pid(t, r, "fg")}
-	if open.Load() != 2 {
-		t.Errorf("%d groups recorded", open.Load())
-	}
+	// A command may speak before its record is written.
+	eventually(t, "both groups are recorded", func() bool { return open.Load() == 2 })
 	r.Close()
 	res := <-done
 	if !res.IsError || *res.ExitCode != -1 {
@@ -365,6 +367,36 @@ func TestBash_Parallel(t *testing.T) {
 	wg.Wait()
 	if n := len(r.Running()); n != 0 {
 		t.Errorf("%d left", n)
+	}
+}
+
+// A service that is killed while it writes leaves the old or the new text.
+func TestWriteFile_Killed(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t, Options{})
+	texts := []string{strings.Repeat("a", 1<<20), strings.Repeat("b", 700_000)}
+	put(t, r, "f", texts[0])
+	for range 8 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = []string{roleVar + "=writer", "TEST_ROOT=" + r.fence.dir}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// It says one word after its first write and writes on.
+		if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if got := content(t, r, "f"); got != texts[0] && got != texts[1] {
+			t.Fatalf("a part of a file: %d bytes", len(got))
+		}
 	}
 }
 

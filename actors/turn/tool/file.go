@@ -298,7 +298,8 @@ func (r *Runtime) target(input string) (string, error) {
 // The mode and, where we may, the owner are kept. Deliberate: a name that shares
 // its file with others (a hard link) gets a file of its own. The other names may
 // be outside the project, and writing in place could leave half a file.
-// Gap: access control lists and extended attributes are not carried over.
+// Gap: access control lists and extended attributes are not carried over, and a
+// service that is killed during a write leaves its ".packetbench-*.tmp" behind.
 func (r *Runtime) replace(rel, input, content string) (err error) {
 	defer func() { err = explain(err, input) }()
 	dir, base := filepath.Split(rel)

@@ -571,7 +571,7 @@ func TestWriteFile_Atomic(t *testing.T) {
 			}
 		}
 	})
-	for i := range 40 {
+	for i := range 16 {
 		if res := call(t, r, WriteFile, obj{"path": "f", "content": texts[i%2]}); res.IsError {
 			t.Error(res.Content)
 		}

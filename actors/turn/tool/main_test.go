@@ -5,15 +5,50 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// roleVar turns the test binary into a program that a test needs.
+const roleVar = "TOOL_TEST_ROLE"
 
-// open makes a runtime in a folder of its own.
+func TestMain(m *testing.M) {
+	if os.Getenv(roleVar) == "writer" {
+		actAsWriter()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// actAsWriter writes one file over and over, until it is killed or its output is
+// no longer read.
+func actAsWriter() {
+	r, err := New(Options{Root: os.Getenv("TEST_ROOT")})
+	if err != nil {
+		return
+	}
+	for i := 0; ; i++ {
+		text := strings.Repeat("b", 700_000)
+		if i%2 == 0 {
+			text = strings.Repeat("a", 1<<20)
+		}
+		b, err := json.Marshal(obj{"path": "f", "content": text})
+		if err != nil {
+			return
+		}
+		if res := r.Run(context.Background(), WriteFile, b); res.IsError {
+			return
+		}
+		if _, err := os.Stdout.WriteString("."); err != nil {
+			return
+		}
+	}
+}
+
+// newRuntime makes a runtime in a folder of its own.
 func newRuntime(t *testing.T, o Options) *Runtime {
 	t.Helper()
 	if o.Root == "" {

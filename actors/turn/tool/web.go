@@ -16,8 +16,10 @@ import (
 	"syscall"
 	"time"
 
-	htmltomarkdown "github.com/JohannesKaufmann/html-to-markdown/v2"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
 
 	"github.com/packetbench/packetbench/config"
@@ -25,10 +27,13 @@ import (
 
 // Limits of web_fetch. Source: tools-permissions.md section 3.
 const (
-	webTimeout      = 15 * time.Second
-	maxRedirects    = 8
-	maxBodyBytes    = 10 << 20
-	defaultMaxChars = 50_000
+	webTimeout   = 15 * time.Second
+	maxRedirects = 8
+	// maxMarkdownBytes is the largest page that is laid out as Markdown, which
+	// takes a second or so; of a larger one the bare text is taken.
+	maxMarkdownBytes = 2 << 20
+	maxBodyBytes     = 10 << 20
+	defaultMaxChars  = 50_000
 	// maxPathChars bounds the path of a locator. Source: section 9.
 	maxPathChars = 160
 )
@@ -230,10 +235,19 @@ func hostOf(address, name string) string {
 	return address
 }
 
-// markdown turns a page into Markdown. One that the parser refuses, nested too
-// deeply for instance, becomes its bare text.
+// markdown turns a page into Markdown. One that is too large, or that the parser
+// refuses because it is nested too deeply, becomes its bare text.
 func markdown(page string, at *url.URL) string {
-	text, err := htmltomarkdown.ConvertString(page, converter.WithDomain(at.Scheme+"://"+at.Host))
+	if len(page) > maxMarkdownBytes {
+		return bareText(page)
+	}
+	// Deliberate: nothing is escaped. Nobody renders this text, and escaping
+	// takes quadratic time on a page full of asterisks.
+	conv := converter.NewConverter(
+		converter.WithEscapeMode(converter.EscapeModeDisabled),
+		converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()),
+	)
+	text, err := conv.ConvertString(page, converter.WithDomain(at.Scheme+"://"+at.Host))
 	if err != nil {
 		return bareText(page)
 	}

@@ -283,6 +283,27 @@ func TestWebFetch_NoSecretInError(t *testing.T) {
 	}
 }
 
+// Pages made to be slow: each would keep a quadratic conversion busy for hours,
+// and with it this test.
+func TestMarkdown_Hostile(t *testing.T) {
+	t.Parallel()
+	at := &url.URL{Scheme: "http", Host: "h"}
+	for _, unit := range []string{"*_`[", "<a href=x>", "<ul><li>x</ul>", "<p>", "[a](", "<td>"} {
+		for _, size := range []int{maxMarkdownBytes / 8, maxMarkdownBytes + 1000} {
+			t.Run(fmt.Sprintf("%s %d", unit, size), func(t *testing.T) {
+				t.Parallel()
+				if got := markdown(strings.Repeat(unit, size/len(unit)), at); !utf8.ValidString(got) {
+					t.Fatal("broken text")
+				}
+			})
+		}
+	}
+	got := markdown("<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table><p>2 * 3_4</p>", at)
+	if want := "| a | b |\n|---|---|\n| 1 | 2 |\n\n2 * 3_4"; got != want {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+}
+
 // FuzzEnvelope: whatever a page says, the envelope holds exactly that.
 func FuzzEnvelope(f *testing.F) {
 	f.Add("text", uint16(10))
