@@ -38,7 +38,8 @@ func findService(g *Globals) (runFile, error) {
 	if err := json.Unmarshal(body, &run); err != nil {
 		return runFile{}, fmt.Errorf("%s is damaged; restart the service", paths.Run())
 	}
-	if run.PID <= 0 || !child.Alive(run.PID) {
+	start, err := child.StartOf(run.PID)
+	if err != nil || !child.Alive(run.PID, start) {
 		return runFile{}, errNoService
 	}
 	return run, nil
