@@ -145,6 +145,16 @@ func (g *Group) signal(force bool) {
 // Processes returns what runs of the group, zombies not counted. It reads the
 // process table, some milliseconds.
 func (g *Group) Processes() []Process {
+	out := g.look()
+	if len(out) == 0 {
+		// The table is read entry by entry: a process that forked and ended
+		// behind the reader's back shows only the second time.
+		out = g.look()
+	}
+	return out
+}
+
+func (g *Group) look() []Process {
 	all, err := list()
 	if err != nil {
 		return nil

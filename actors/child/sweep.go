@@ -57,6 +57,7 @@ func SweepOrphans(dataDir, liveBootID string) ([]Ended, error) {
 	seen := map[Process]bool{} // signalled at least once
 	failed := map[string]error{}
 	begun := time.Now()
+	empty := 0 // looks in a row that found nothing
 	for {
 		all, err := list()
 		if err != nil {
@@ -64,8 +65,13 @@ func SweepOrphans(dataDir, liveBootID string) ([]Ended, error) {
 		}
 		found := orphans(all, home, dead, spare)
 		if len(found) == 0 {
-			break
+			// Twice: a process that forks while the table is read can be missed.
+			if empty++; empty == 2 {
+				break
+			}
+			continue
 		}
+		empty = 0
 		late := time.Since(begun) > sweepBudget
 		for _, o := range found {
 			if late {
