@@ -1,0 +1,36 @@
+// Puts the page together: theme.js has set the theme already, the link opens
+// while React starts, and the view of the URL is drawn first. Source: ui.md 19.
+
+import './index.css'
+import { createRoot } from 'react-dom/client'
+import { frameSchedule } from '../net/coalesce'
+import { createCommands } from '../net/command'
+import { openPageLink } from '../net/socket'
+import { readStored, writeStored } from '../store/storage'
+import { createBench } from '../store/stores'
+import { BenchProvider } from '../view/bench'
+import { App } from './App'
+
+// A bare address opens the last view.
+const last = readStored('path')
+if (location.pathname === '/' && last.startsWith('/agents')) history.replaceState(null, '', last)
+addEventListener('pagehide', () => writeStored(location.pathname, 'path'))
+
+const link = openPageLink()
+const bench = createBench(link, createCommands(link), frameSchedule)
+
+// A laptop that wakes, a cable that comes back: ask at once.
+addEventListener('online', () => link.nudge())
+addEventListener('offline', () => link.nudge())
+document.addEventListener('visibilitychange', () => {
+  if (document.visibilityState === 'visible') link.nudge()
+})
+
+const root = document.getElementById('root')
+if (root) {
+  createRoot(root).render(
+    <BenchProvider value={bench}>
+      <App />
+    </BenchProvider>,
+  )
+}

@@ -1,0 +1,17 @@
+import { expect, it } from 'vitest'
+import { pathOf } from '../view/navigate'
+import { parseRoute } from './route'
+
+it.each([
+  ['/', '/agents/new'],
+  ['/agents', '/agents'],
+  ['/agents/new', '/agents/new'],
+  ['/agents/c-1', '/agents/c-1'],
+  ['/agents/..%2f', '/agents/new'],
+  ['/nowhere/at/all', '/agents/new'],
+  ['/monitor', '/monitor'],
+  ['/monitor/c-1', '/monitor/c-1'],
+  ['/monitor/a.b', '/monitor'],
+])('%s shows %s', (path, shown) => {
+  expect(pathOf(parseRoute(path))).toBe(shown)
+})

@@ -1,0 +1,14 @@
+// URL -> view. A path that no longer exists falls back to the list's screen.
+
+import { validId } from '../contract/subjects'
+import type { Route } from '../view/navigate'
+
+export function parseRoute(path: string): Route {
+  const [view = '', id = ''] = path.split('/').filter(Boolean)
+  if (view === 'monitor') return { view: 'monitor', id: validId(id) ? id : '' }
+  if (view === 'agents' && id === '') return { view: 'agents', screen: 'list' }
+  if (view === 'agents' && id !== 'new' && validId(id)) {
+    return { view: 'agents', screen: 'conversation', id }
+  }
+  return { view: 'agents', screen: 'new' }
+}

@@ -1,0 +1,122 @@
+// The commands a window sends, typed. Errors are CallError; sentences come
+// from the service and are shown as they are.
+
+import type * as wire from '../contract/gen'
+import type { Method } from '../contract/gen'
+import {
+  isRecord,
+  readProviders,
+  readSidecar,
+  readSnapshot,
+  readSummaries,
+} from '../contract/guards'
+import type { Attachment, Decision, PermissionMode } from '../contract/gen'
+import type { PlanChoice, ProviderRow, SidecarStatus, Snapshot, Summary } from '../contract/model'
+import type { Link } from './socket'
+import { CallError } from './socket'
+
+export interface StartRequest {
+  session_id: string
+  provider: string
+  row: string
+  model: string
+  project_path: string
+  initial_message: string
+  plan_mode: boolean
+  permission_mode: PermissionMode
+  attachments?: Attachment[]
+}
+
+export interface Commands {
+  listConversations: () => Promise<Summary[]>
+  getConversation: (id: string) => Promise<Snapshot>
+  listProviders: () => Promise<ProviderRow[]>
+  getSidecarStatus: () => Promise<SidecarStatus>
+  start: (request: StartRequest) => Promise<void>
+  send: (id: string, message: string, attachments: Attachment[]) => Promise<void>
+  cancel: (id: string) => Promise<void>
+  changeModel: (id: string, model: string) => Promise<void>
+  setPlanMode: (id: string, enabled: boolean) => Promise<void>
+  setPermissionMode: (id: string, mode: PermissionMode) => Promise<void>
+  setApproveWrites: (id: string, enabled: boolean) => Promise<void>
+  respondPermission: (
+    id: string,
+    toolId: string,
+    decision: Decision,
+    more?: { reason?: string; allow_pattern?: string },
+  ) => Promise<void>
+  respondEdit: (
+    id: string,
+    toolId: string,
+    decision: 'apply' | 'reject',
+    merged?: string,
+  ) => Promise<void>
+  cancelPending: (id: string) => Promise<void>
+  approvePlan: (id: string, choice: PlanChoice) => Promise<void>
+  retry: (id: string, model?: string) => Promise<void>
+  removeQueued: (id: string, messageId: string) => Promise<void>
+  rename: (id: string, title: string) => Promise<void>
+  archive: (id: string, archived: boolean) => Promise<void>
+  pin: (id: string, pinned: boolean) => Promise<void>
+  remove: (id: string) => Promise<void>
+  resetActor: (name: string) => Promise<void>
+}
+
+/** A sentence for a person: the service's own, or what to do without one. */
+export function sentence(e: unknown): string {
+  if (e instanceof CallError && e.code === 0) {
+    return 'The service did not answer. It is tried again by itself; nothing was changed here.'
+  }
+  if (e instanceof Error && e.message !== '') return e.message
+  return 'That did not work and no reason was given. Try it again.'
+}
+
+export function createCommands(link: Pick<Link, 'call'>): Commands {
+  // The contract types the parameters; the result is read by the guards.
+  const ask = <M extends Method>(method: M, params: wire.Commands[M]['params']) =>
+    link.call(method, isRecord(params) ? params : {})
+  const run = async <M extends Method>(
+    method: M,
+    params: wire.Commands[M]['params'],
+  ): Promise<void> => {
+    await ask(method, params)
+  }
+  return {
+    listConversations: async () => readSummaries(await ask('list_conversations', {})),
+    getConversation: async (id) => readSnapshot(await ask('get_conversation', { session_id: id })),
+    listProviders: async () => readProviders(await ask('list_providers', {})),
+    getSidecarStatus: async () => readSidecar(await ask('get_sidecar_status', {})),
+    start: (request) => run('start_api_agent_session', request),
+    send: (id, message, attachments) =>
+      run('send_api_agent_message', {
+        session_id: id,
+        message,
+        ...(attachments.length > 0 && { attachments }),
+      }),
+    cancel: (id) => run('cancel_api_agent_session', { session_id: id }),
+    changeModel: (id, model) => run('change_model', { session_id: id, new_model: model }),
+    setPlanMode: (id, enabled) => run('set_plan_mode', { session_id: id, enabled }),
+    setPermissionMode: (id, mode) => run('set_permission_mode', { session_id: id, mode }),
+    setApproveWrites: (id, enabled) => run('set_approve_writes', { session_id: id, enabled }),
+    respondPermission: (id, toolId, decision, more = {}) =>
+      run('respond_permission', { session_id: id, tool_id: toolId, decision, ...more }),
+    respondEdit: (id, toolId, decision, merged) =>
+      run('respond_edit', {
+        session_id: id,
+        tool_id: toolId,
+        decision,
+        ...(merged !== undefined && { merged_content: merged }),
+      }),
+    cancelPending: (id) => run('cancel_pending_tools', { session_id: id }),
+    approvePlan: (id, choice) => run('approve_plan', { session_id: id, choice }),
+    retry: (id, model) =>
+      run('retry_last_turn', { session_id: id, ...(model !== undefined && { new_model: model }) }),
+    removeQueued: (id, messageId) =>
+      run('remove_queued_message', { session_id: id, message_id: messageId }),
+    rename: (id, title) => run('rename_conversation', { session_id: id, title }),
+    archive: (id, archived) => run('archive_conversation', { session_id: id, archived }),
+    pin: (id, pinned) => run('pin_conversation', { session_id: id, pinned }),
+    remove: (id) => run('delete_conversation', { session_id: id }),
+    resetActor: (name) => run('reset_actor', { name }),
+  }
+}

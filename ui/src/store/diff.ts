@@ -1,0 +1,129 @@
+// A line diff for the card of a waiting edit. Pure and bounded: it is for
+// reading, the service writes what was proposed. Myers' greedy algorithm on
+// the lines between the common head and tail.
+
+export type DiffLine =
+  | { type: 'same'; before: number; after: number; text: string }
+  | { type: 'add'; after: number; text: string }
+  | { type: 'del'; before: number; text: string }
+  | { type: 'skip'; count: number }
+
+// Beyond this many differing lines the middle is shown as one replacement,
+// because the exact answer would cost more time than a person would wait.
+const maxEdits = 1500
+const contextLines = 3
+
+function split(text: string): string[] {
+  if (text === '') return []
+  const lines = text.split('\n')
+  if (lines.at(-1) === '') lines.pop()
+  return lines
+}
+
+type Op = 'same' | 'add' | 'del'
+
+function script(a: string[], b: string[]): Op[] {
+  const n = a.length
+  const m = b.length
+  const limit = Math.min(n + m, maxEdits)
+  const trace: Map<number, number>[] = []
+  let v = new Map<number, number>([[1, 0]])
+  for (let d = 0; d <= limit; d++) {
+    trace.push(new Map(v))
+    for (let k = -d; k <= d; k += 2) {
+      const left = v.get(k - 1) ?? -1
+      const above = v.get(k + 1) ?? -1
+      let x = k === -d || (k !== d && left < above) ? above : left + 1
+      let y = x - k
+      while (x < n && y < m && a[x] === b[y]) {
+        x++
+        y++
+      }
+      v.set(k, x)
+      if (x >= n && y >= m) return walk(trace, d, n, m)
+    }
+    v = new Map(v)
+  }
+  return [...a.map((): Op => 'del'), ...b.map((): Op => 'add')]
+}
+
+function walk(trace: Map<number, number>[], steps: number, n: number, m: number): Op[] {
+  const ops: Op[] = []
+  let x = n
+  let y = m
+  for (let d = steps; d > 0; d--) {
+    const v = trace[d]
+    if (!v) break
+    const k = x - y
+    const left = v.get(k - 1) ?? -1
+    const above = v.get(k + 1) ?? -1
+    const down = k === -d || (k !== d && left < above)
+    const fromK = down ? k + 1 : k - 1
+    const fromX = v.get(fromK) ?? 0
+    const fromY = fromX - fromK
+    while (x > fromX && y > fromY && x > 0 && y > 0 && !(x - 1 < fromX) && !(y - 1 < fromY)) {
+      ops.push('same')
+      x--
+      y--
+    }
+    ops.push(down ? 'add' : 'del')
+    x = fromX
+    y = fromY
+  }
+  while (x > 0 && y > 0) {
+    ops.push('same')
+    x--
+    y--
+  }
+  return ops.reverse()
+}
+
+/** All lines of both texts in order, unchanged runs folded to three lines. */
+export function diffLines(before: string, after: string): DiffLine[] {
+  const a = split(before)
+  const b = split(after)
+  let head = 0
+  while (head < a.length && head < b.length && a[head] === b[head]) head++
+  let tail = 0
+  while (
+    tail < a.length - head &&
+    tail < b.length - head &&
+    a[a.length - 1 - tail] === b[b.length - 1 - tail]
+  ) {
+    tail++
+  }
+  const ops: Op[] = [
+    ...Array.from({ length: head }, (): Op => 'same'),
+    ...script(a.slice(head, a.length - tail), b.slice(head, b.length - tail)),
+    ...Array.from({ length: tail }, (): Op => 'same'),
+  ]
+  let i = 0
+  let j = 0
+  const lines = ops.map((op): DiffLine => {
+    if (op === 'same') return { type: 'same', before: ++i, after: ++j, text: b[j - 1] ?? '' }
+    if (op === 'add') return { type: 'add', after: ++j, text: b[j - 1] ?? '' }
+    return { type: 'del', before: ++i, text: a[i - 1] ?? '' }
+  })
+  return fold(lines)
+}
+
+function fold(lines: DiffLine[]): DiffLine[] {
+  const near = lines.map(() => false)
+  lines.forEach((line, i) => {
+    if (line.type === 'same') return
+    for (let k = Math.max(0, i - contextLines); k <= i + contextLines && k < near.length; k++) {
+      near[k] = true
+    }
+  })
+  const out: DiffLine[] = []
+  lines.forEach((line, i) => {
+    if (near[i]) {
+      out.push(line)
+      return
+    }
+    const last = out.at(-1)
+    if (last?.type === 'skip') out.splice(-1, 1, { type: 'skip', count: last.count + 1 })
+    else out.push({ type: 'skip', count: 1 })
+  })
+  return out
+}

@@ -1,0 +1,673 @@
+// The stores of one window and the actions that change them. Facts come from
+// the service; what is decided here is only what this window shows.
+
+import type { StoreApi } from 'zustand/vanilla'
+import { createStore } from 'zustand/vanilla'
+import { CodeAnswered, CodeNotFound, TextQueueImages } from '../contract/gen'
+import { readEvent, readSidecar } from '../contract/guards'
+import type { Attachment, Decision } from '../contract/gen'
+import type {
+  Envelope,
+  PlanChoice,
+  ProviderRow,
+  SessionInfo,
+  SidecarStatus,
+  Summary,
+} from '../contract/model'
+import { conversationSubjects, listSubjects, parseSubject } from '../contract/subjects'
+import type { Schedule } from '../net/coalesce'
+import { createCoalescer } from '../net/coalesce'
+import type { Commands, StartRequest } from '../net/command'
+import { sentence } from '../net/command'
+import type { Link, LinkState } from '../net/socket'
+import { CallError } from '../net/socket'
+import type { OutboxItem } from './outbox'
+import { fateOf, userMessageIds } from './outbox'
+import type { PostureInfo } from './posture'
+import type { ConversationState } from './reduce'
+import { fromSnapshot, reduceAll } from './reduce'
+import { readStored, writeStored } from './storage'
+
+export interface Toast {
+  id: number
+  text: string
+  tone: 'info' | 'error'
+}
+
+/** What is open: loading, there, or why not. */
+export type Opened =
+  | { phase: 'loading' }
+  | { phase: 'ready'; state: ConversationState }
+  | { phase: 'missing' }
+  | { phase: 'failed'; reason: string }
+
+/** An image that is ready to be sent, or the reason why it is not. */
+export interface Staged {
+  id: string
+  name: string
+  bytes: number
+  attachment?: Attachment
+  preview: string
+  refusal: string
+}
+
+export interface WindowState {
+  link: LinkState
+  session: SessionInfo | undefined
+  /** undefined until the first answer. */
+  summaries: Summary[] | undefined
+  listError: string
+  providers: ProviderRow[] | undefined
+  providersError: string
+  sidecar: SidecarStatus | undefined
+  conversations: Record<string, Opened>
+  outbox: OutboxItem[]
+  drafts: Record<string, string>
+  staged: Record<string, Staged[]>
+  /** Errors above a composer, by conversation. */
+  composerErrors: Record<string, string>
+  /** Prompts answered from this window whose outcome is not known yet. */
+  answering: Record<string, boolean>
+  /** Stop was pressed here; ms since 1970. Cleared by the turn's end. */
+  stopPressed: Record<string, number>
+  toast: Toast | undefined
+}
+
+export interface Actions {
+  /** Follows one conversation until the disposer runs. */
+  open: (id: string) => () => void
+  reload: (id: string) => void
+  reloadList: () => void
+  reloadProviders: () => void
+  setDraft: (key: string, text: string) => void
+  stage: (key: string, images: Staged[]) => void
+  unstage: (key: string, id: string) => void
+  /** Takes the draft and the staged images of a conversation and sends them. */
+  send: (id: string) => void
+  resend: (id: string, text: string) => void
+  start: (request: StartRequest, draftKey: string) => Promise<boolean>
+  stop: (id: string) => void
+  cancelPending: (id: string) => void
+  removeQueued: (id: string, messageId: string) => void
+  answer: (
+    id: string,
+    toolId: string,
+    decision: Decision,
+    more?: { reason?: string; allow_pattern?: string },
+  ) => void
+  answerAll: (id: string, decision: 'allow_once' | 'deny') => void
+  answerEdit: (id: string, toolId: string, decision: 'apply' | 'reject', merged?: string) => void
+  forgetResolved: (id: string, promptId: string) => void
+  setPosture: (id: string, p: PostureInfo) => void
+  setApproveWrites: (id: string, on: boolean) => void
+  approvePlan: (id: string, choice: PlanChoice) => Promise<string>
+  retry: (id: string, model?: string) => void
+  changeModel: (id: string, model: string) => void
+  rename: (id: string, title: string) => void
+  archive: (id: string, archived: boolean) => void
+  pin: (id: string, pinned: boolean) => void
+  remove: (id: string) => Promise<boolean>
+  resetSidecar: () => void
+  retryNow: () => void
+  say: (text: string, tone?: Toast['tone']) => void
+  dismissToast: () => void
+}
+
+export interface Bench {
+  store: StoreApi<WindowState>
+  actions: Actions
+  /** Ends every subscription of this window. */
+  dispose: () => void
+}
+
+/** Draft key of the launch composer; conversations use their id. */
+export const launchDraft = '+launch'
+
+let serial = 0
+const nextSerial = (): number => ++serial
+
+export function createBench(link: Link, commands: Commands, schedule: Schedule): Bench {
+  const store = createStore<WindowState>(() => ({
+    link: link.state(),
+    session: link.session(),
+    summaries: undefined,
+    listError: '',
+    providers: undefined,
+    providersError: '',
+    sidecar: undefined,
+    conversations: {},
+    outbox: [],
+    drafts: {},
+    staged: {},
+    composerErrors: {},
+    answering: {},
+    stopPressed: {},
+    toast: undefined,
+  }))
+  const { getState: get, setState: set } = store
+  const disposers: (() => void)[] = []
+  const users = new Map<string, { count: number; stop: () => void; reload: () => void }>()
+
+  const say = (text: string, tone: Toast['tone'] = 'info'): void =>
+    set({ toast: { id: nextSerial(), text, tone } })
+
+  const put = (id: string, opened: Opened): void =>
+    set((s) => ({ conversations: { ...s.conversations, [id]: opened } }))
+
+  const stateOf = (id: string): ConversationState | undefined => {
+    const opened = get().conversations[id]
+    return opened?.phase === 'ready' ? opened.state : undefined
+  }
+
+  const composerError = (id: string, text: string): void =>
+    set((s) => ({ composerErrors: { ...s.composerErrors, [id]: text } }))
+
+  // The one that notices a lost answer knows whether it was a lost connection.
+  const isDown = (e: unknown): boolean => e instanceof CallError && e.code === 0
+
+  /** Runs a command; a refusal becomes a toast in the service's own words. */
+  const attempt = (work: Promise<void>): void => {
+    work.catch((e: unknown) => say(sentence(e), 'error'))
+  }
+
+  // --- one conversation -----------------------------------------------------
+
+  const follow = (id: string): { stop: () => void; reload: () => void } => {
+    let generation = 0
+    let unsubscribe: (() => void) | undefined
+    let coalescer: ReturnType<typeof createCoalescer> | undefined
+
+    const quiet = (): void => {
+      unsubscribe?.()
+      unsubscribe = undefined
+      coalescer?.dispose()
+      coalescer = undefined
+    }
+
+    const load = async (): Promise<void> => {
+      const mine = ++generation
+      quiet()
+      try {
+        const { conversation, seq } = await commands.getConversation(id)
+        if (mine !== generation) return
+        put(id, { phase: 'ready', state: fromSnapshot(conversation, seq) })
+        settleStop(id)
+        void flushOutbox(id)
+        listen(mine, seq)
+      } catch (e) {
+        if (mine !== generation) return
+        if (e instanceof CallError && e.code === CodeNotFound) put(id, { phase: 'missing' })
+        else if (isDown(e)) waitForLink(mine)
+        else put(id, { phase: 'failed', reason: sentence(e) })
+      }
+    }
+
+    // What is shown stays; the snapshot is read when the service answers.
+    const waitForLink = (mine: number): void => {
+      const off = link.onState((s) => {
+        if (s.phase !== 'open') return
+        off()
+        if (mine === generation) void load()
+      })
+      if (link.state().phase === 'open') {
+        off()
+        void load()
+      }
+    }
+
+    const listen = (mine: number, seq: number): void => {
+      const feed = createCoalescer((batch) => {
+        const state = stateOf(id)
+        if (!state) return
+        const next = reduceAll(state, batch)
+        if (next.stale) {
+          void load()
+          return
+        }
+        put(id, next.deleted ? { phase: 'missing' } : { phase: 'ready', state: next })
+        settleStop(id)
+      }, schedule)
+      coalescer = feed
+      unsubscribe = link.subscribe(conversationSubjects(id), seq + 1, {
+        onEvents: (events) => {
+          for (const envelope of events) {
+            const event = readEvent(envelope)
+            if (event) feed.push(event)
+          }
+        },
+        onLost: () => {
+          if (mine === generation) void load()
+        },
+      })
+    }
+
+    put(id, { phase: 'loading' })
+    void load()
+    return {
+      stop: () => {
+        generation++
+        quiet()
+        set((s) => {
+          const { [id]: _closed, ...rest } = s.conversations
+          return { conversations: rest }
+        })
+      },
+      reload: () => void load(),
+    }
+  }
+
+  const open = (id: string): (() => void) => {
+    const known = users.get(id)
+    const entry = known ?? { count: 0, ...follow(id) }
+    entry.count++
+    users.set(id, entry)
+    let done = false
+    return () => {
+      if (done) return
+      done = true
+      entry.count--
+      if (entry.count > 0) return
+      users.delete(id)
+      entry.stop()
+    }
+  }
+
+  /** Stop is over when the service shows no turn. */
+  const settleStop = (id: string): void => {
+    if (get().stopPressed[id] === undefined) return
+    const state = stateOf(id)
+    if (state && (state.conversation.status === 'active' || state.conversation.stopping)) return
+    set((s) => {
+      const { [id]: _over, ...rest } = s.stopPressed
+      return { stopPressed: rest }
+    })
+  }
+
+  // --- outbox -----------------------------------------------------------------
+
+  const dropItem = (item: OutboxItem): void =>
+    set((s) => ({ outbox: s.outbox.filter((x) => x.id !== item.id) }))
+
+  const mark = (item: OutboxItem, state: OutboxItem['state']): void =>
+    set((s) => ({ outbox: s.outbox.map((x) => (x.id === item.id ? { ...x, state } : x)) }))
+
+  /** Puts an unsent text in front of whatever was typed since. */
+  const giveBack = (item: OutboxItem): void => {
+    const draft = get().drafts[item.conversationId] ?? readStored('draft', item.conversationId)
+    const text = draft.trim() === '' ? item.text : `${item.text}\n${draft}`
+    setDraft(item.conversationId, text)
+    const images = item.attachments.map((attachment) => stagedFrom(attachment))
+    if (images.length > 0) stage(item.conversationId, images)
+    dropItem(item)
+  }
+
+  const transmit = async (item: OutboxItem): Promise<void> => {
+    mark(item, 'sending')
+    try {
+      await commands.send(item.conversationId, item.text, item.attachments)
+      dropItem(item)
+    } catch (e) {
+      if (isDown(e)) {
+        const sent = e instanceof CallError && e.sent
+        mark(item, sent ? 'unsure' : 'waiting')
+        return
+      }
+      giveBack(item)
+      composerError(item.conversationId, sentence(e))
+    }
+  }
+
+  const flushing = new Set<string>()
+
+  const flushOutbox = async (id: string): Promise<void> => {
+    if (flushing.has(id)) return
+    flushing.add(id)
+    try {
+      for (;;) {
+        const item = get().outbox.find((x) => x.conversationId === id && x.state !== 'sending')
+        const session = link.session()
+        if (!item || !session || link.state().phase !== 'open') return
+        const messages =
+          item.state === 'unsure'
+            ? (await commands.getConversation(id)).conversation.messages
+            : (stateOf(id)?.conversation.messages ?? [])
+        switch (fateOf(item, session, messages)) {
+          case 'arrived':
+            dropItem(item)
+            break
+          case 'back':
+            giveBack(item)
+            composerError(
+              id,
+              'The service was started again meanwhile, so this was not sent. Send it again when it still fits.',
+            )
+            break
+          case 'send':
+            await transmit(item)
+            break
+        }
+      }
+    } catch (e) {
+      if (!isDown(e)) say(sentence(e), 'error')
+    } finally {
+      flushing.delete(id)
+    }
+  }
+
+  const enqueue = (id: string, text: string, attachments: Attachment[]): void => {
+    const item: OutboxItem = {
+      id: `o${nextSerial()}`,
+      conversationId: id,
+      text,
+      attachments,
+      bootId: get().session?.boot_id ?? '',
+      known: userMessageIds(stateOf(id)?.conversation.messages ?? []),
+      state: 'waiting',
+    }
+    set((s) => ({ outbox: [...s.outbox, item] }))
+    composerError(id, '')
+    void flushOutbox(id)
+  }
+
+  // --- drafts -----------------------------------------------------------------
+
+  function setDraft(key: string, text: string): void {
+    writeStored(text, 'draft', key)
+    set((s) => ({ drafts: { ...s.drafts, [key]: text } }))
+  }
+
+  function stage(key: string, images: Staged[]): void {
+    set((s) => ({ staged: { ...s.staged, [key]: [...(s.staged[key] ?? []), ...images] } }))
+  }
+
+  // --- the list -----------------------------------------------------------------
+
+  const upsert = (id: string, change: Partial<Summary>, create: boolean): void =>
+    set((s) => {
+      const all = s.summaries ?? []
+      const known = all.find((x) => x.session_id === id)
+      if (!known)
+        return create ? { summaries: [...all, { ...blank, session_id: id, ...change }] } : {}
+      return { summaries: all.map((x) => (x === known ? { ...x, ...change } : x)) }
+    })
+
+  const onListEvents = (events: Envelope[]): void => {
+    let badges = false
+    for (const envelope of events) {
+      const { family, what, id } = parseSubject(envelope.subject)
+      if (family === 'conversation') {
+        const event = readEvent(envelope)
+        if (event?.kind === 'created') upsert(id, event.patch, true)
+        else if (event?.kind === 'updated') {
+          const {
+            reload: _r,
+            plan_approved: _p,
+            context: _c,
+            allow_patterns: _a,
+            ...change
+          } = event.patch
+          upsert(id, change, false)
+        } else if (event?.kind === 'deleted') {
+          set((s) => ({ summaries: (s.summaries ?? []).filter((x) => x.session_id !== id) }))
+        }
+      } else if (what.startsWith('sidecar-status')) {
+        set({ sidecar: readSidecar(envelope.data) })
+        badges = true
+      } else {
+        badges = true
+      }
+    }
+    if (badges) reloadProviders()
+  }
+
+  let listGeneration = 0
+  let stopList: (() => void) | undefined
+
+  // Subscribed first, read second: what changes in between arrives as well.
+  const reloadList = (): void => {
+    const mine = ++listGeneration
+    stopList?.()
+    const held: Envelope[] = []
+    let ready = false
+    stopList = link.subscribe(listSubjects, 'new', {
+      onEvents: (events) => {
+        if (ready) onListEvents(events)
+        else held.push(...events)
+      },
+      onLost: () => {
+        if (mine === listGeneration) reloadList()
+      },
+    })
+    commands
+      .listConversations()
+      .then((summaries) => {
+        if (mine !== listGeneration) return
+        set({ summaries, listError: '' })
+        ready = true
+        onListEvents(held)
+      })
+      .catch((e: unknown) => {
+        if (mine === listGeneration && !isDown(e)) set({ listError: sentence(e) })
+      })
+    commands
+      .getSidecarStatus()
+      .then((sidecar) => set({ sidecar }))
+      .catch(() => undefined)
+  }
+
+  const reloadProviders = (): void => {
+    commands
+      .listProviders()
+      .then((providers) => set({ providers, providersError: '' }))
+      .catch((e: unknown) => {
+        if (!isDown(e)) set({ providersError: sentence(e) })
+      })
+  }
+
+  disposers.push(
+    link.onState((state) => {
+      const was = get().link.phase
+      set({ link: state })
+      if (state.phase !== 'open' || was === 'open') return
+      // Whatever was waiting for the connection goes on from here.
+      if (get().summaries === undefined) reloadList()
+      reloadProviders()
+      for (const id of new Set(get().outbox.map((x) => x.conversationId))) void flushOutbox(id)
+    }),
+    link.onSession((session) => set({ session })),
+  )
+  if (link.state().phase === 'open') {
+    reloadList()
+    reloadProviders()
+  }
+
+  // --- answers --------------------------------------------------------------------
+
+  const answering = (toolId: string, on: boolean): void =>
+    set((s) => {
+      const { [toolId]: _was, ...rest } = s.answering
+      return { answering: on ? { ...rest, [toolId]: true } : rest }
+    })
+
+  const respond = (toolId: string, work: () => Promise<void>): Promise<void> => {
+    if (get().answering[toolId]) return Promise.resolve()
+    answering(toolId, true)
+    return work().catch((e: unknown) => {
+      answering(toolId, false)
+      // Another window was first: its prompt-resolved takes the card away.
+      if (e instanceof CallError && e.code === CodeAnswered) return
+      say(sentence(e), 'error')
+    })
+  }
+
+  const actions: Actions = {
+    open,
+    reload: (id) => users.get(id)?.reload(),
+    reloadList,
+    reloadProviders,
+    setDraft,
+    stage,
+    unstage: (key, id) =>
+      set((s) => ({
+        staged: { ...s.staged, [key]: (s.staged[key] ?? []).filter((x) => x.id !== id) },
+      })),
+    send: (id) => {
+      const text = (get().drafts[id] ?? readStored('draft', id)).trim()
+      const images = (get().staged[id] ?? []).flatMap((x) => (x.attachment ? [x.attachment] : []))
+      if (text === '' && images.length === 0) return
+      const busy = stateOf(id)?.conversation.status === 'active'
+      if (busy && images.length > 0) {
+        composerError(id, TextQueueImages)
+        return
+      }
+      setDraft(id, '')
+      set((s) => ({ staged: { ...s.staged, [id]: [] } }))
+      enqueue(id, text, images)
+    },
+    resend: (id, text) => enqueue(id, text, []),
+    start: async (request, draftKey) => {
+      try {
+        await commands.start(request)
+        setDraft(draftKey, '')
+        set((s) => ({ staged: { ...s.staged, [draftKey]: [] } }))
+        return true
+      } catch (e) {
+        say(
+          e instanceof Error && e.message !== '' ? sentence(e) : 'Failed to launch agent.',
+          'error',
+        )
+        return false
+      }
+    },
+    stop: (id) => {
+      const state = stateOf(id)
+      if (!state || state.conversation.status !== 'active') return
+      set((s) => ({ stopPressed: { ...s.stopPressed, [id]: Date.now() } }))
+      commands.cancel(id).catch((e: unknown) => {
+        set((s) => {
+          const { [id]: _failed, ...rest } = s.stopPressed
+          return { stopPressed: rest }
+        })
+        say(sentence(e), 'error')
+      })
+    },
+    cancelPending: (id) => attempt(commands.cancelPending(id)),
+    removeQueued: (id, messageId) => attempt(commands.removeQueued(id, messageId)),
+    answer: (id, toolId, decision, more) => {
+      void respond(toolId, () => commands.respondPermission(id, toolId, decision, more))
+    },
+    answerAll: (id, decision) => {
+      const prompts = stateOf(id)?.conversation.pending_permissions ?? []
+      void (async () => {
+        for (const p of prompts) {
+          await respond(p.id, () => commands.respondPermission(id, p.id, decision))
+        }
+      })()
+    },
+    answerEdit: (id, toolId, decision, merged) => {
+      void respond(toolId, () => commands.respondEdit(id, toolId, decision, merged))
+    },
+    forgetResolved: (id, promptId) => {
+      const state = stateOf(id)
+      if (state) {
+        const resolved = state.resolved.filter((r) => r.id !== promptId)
+        put(id, { phase: 'ready', state: { ...state, resolved } })
+      }
+      answering(promptId, false)
+    },
+    setPosture: (id, p) => {
+      const current = stateOf(id)?.conversation.posture
+      if (!current) return
+      // Plan mode is lifted last and set first, so that no moment in between
+      // allows more than both ends do.
+      const work = async (): Promise<void> => {
+        if (p.planMode) {
+          await commands.setPlanMode(id, true)
+          return
+        }
+        if (current.permission_mode !== p.permissionMode) {
+          await commands.setPermissionMode(id, p.permissionMode)
+        }
+        if (current.plan_mode) await commands.setPlanMode(id, false)
+      }
+      settings(id, work())
+    },
+    setApproveWrites: (id, on) => settings(id, commands.setApproveWrites(id, on)),
+    approvePlan: async (id, choice) => {
+      try {
+        await commands.approvePlan(id, choice)
+        return ''
+      } catch (e) {
+        return sentence(e)
+      }
+    },
+    retry: (id, model) => attempt(commands.retry(id, model)),
+    changeModel: (id, model) => settings(id, commands.changeModel(id, model)),
+    rename: (id, title) => attempt(commands.rename(id, title)),
+    archive: (id, archived) => attempt(commands.archive(id, archived)),
+    pin: (id, pinned) => attempt(commands.pin(id, pinned)),
+    remove: async (id) => {
+      try {
+        await commands.remove(id)
+        setDraft(id, '')
+        return true
+      } catch (e) {
+        say(sentence(e), 'error')
+        return false
+      }
+    },
+    resetSidecar: () => attempt(commands.resetActor('sidecar')),
+    retryNow: () => link.retryNow(),
+    say,
+    dismissToast: () => set({ toast: undefined }),
+  }
+
+  function settings(id: string, work: Promise<void>): void {
+    composerError(id, '')
+    work.catch((e: unknown) =>
+      composerError(id, `Could not update conversation settings: ${sentence(e)}`),
+    )
+  }
+
+  return {
+    store,
+    actions,
+    dispose: () => {
+      for (const d of disposers) d()
+      stopList?.()
+      for (const u of users.values()) u.stop()
+      users.clear()
+      link.close()
+    },
+  }
+}
+
+const blank: Omit<Summary, 'session_id'> = {
+  title: '',
+  row: '',
+  provider: '',
+  model: '',
+  project_path: '',
+  status: 'idle',
+  archived: false,
+  pinned: false,
+  created_at: '',
+  updated_at: '',
+  needs_you: 0,
+  queued: 0,
+  retired_notice: '',
+}
+
+// Base64 grows bytes by a third. Source: RFC 4648.
+const bytesOf = (base64: string): number => Math.floor((base64.length * 3) / 4)
+
+function stagedFrom(attachment: Attachment): Staged {
+  return {
+    id: `i${nextSerial()}`,
+    name: attachment.name ?? 'image',
+    bytes: bytesOf(attachment.data_base64),
+    attachment,
+    preview: `data:${attachment.media_type};base64,${attachment.data_base64}`,
+    refusal: '',
+  }
+}

@@ -1,0 +1,42 @@
+// Y and N: one handler for the whole document. It answers the head of the
+// queue, permissions before edits, and is deaf while somebody types, holds a
+// modifier, or has a menu or a dialog open. Source: ui.md 9.3.
+
+export interface Head {
+  kind: 'permission' | 'edit'
+  id: string
+}
+
+/** Whether keys belong to a field just now. */
+export function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false
+  return (
+    target.isContentEditable ||
+    target.closest('input, textarea, select, [contenteditable="true"]') !== null
+  )
+}
+
+function overlayOpen(doc: Document): boolean {
+  return doc.querySelector('[role="dialog"], [role="menu"][data-state="open"]') !== null
+}
+
+/** Listens until the disposer runs. head is asked at each stroke. */
+export function installAnswerKeys(
+  doc: Document,
+  head: () => Head | undefined,
+  answer: (head: Head, yes: boolean) => void,
+): () => void {
+  const onKey = (e: KeyboardEvent): void => {
+    if (e.defaultPrevented || e.repeat || e.isComposing) return
+    if (e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return
+    const yes = e.key === 'y' || e.key === 'Y'
+    if (!yes && e.key !== 'n' && e.key !== 'N') return
+    if (isTyping(e.target) || overlayOpen(doc)) return
+    const next = head()
+    if (!next) return
+    e.preventDefault()
+    answer(next, yes)
+  }
+  doc.addEventListener('keydown', onKey)
+  return () => doc.removeEventListener('keydown', onKey)
+}

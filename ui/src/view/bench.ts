@@ -1,0 +1,34 @@
+// The door between components and stores.
+
+import { createContext, useContext, useSyncExternalStore } from 'react'
+import { useStore } from 'zustand'
+import type { Actions, Bench, WindowState } from '../store/stores'
+
+const Context = createContext<Bench | undefined>(undefined)
+
+export const BenchProvider = Context.Provider
+
+function useBenchObject(): Bench {
+  const bench = useContext(Context)
+  if (!bench) throw new Error('A component was drawn outside BenchProvider.')
+  return bench
+}
+
+/** Selects the smallest value a component needs. */
+export function useBench<T>(select: (s: WindowState) => T): T {
+  return useStore(useBenchObject().store, select)
+}
+
+export function useActions(): Actions {
+  return useBenchObject().actions
+}
+
+const subscribeClock = (f: () => void): (() => void) => {
+  const timer = setInterval(f, 1000)
+  return () => clearInterval(timer)
+}
+
+/** The time in ms, renewed each second, for what counts on screen. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribeClock, () => Math.floor(Date.now() / 1000) * 1000)
+}

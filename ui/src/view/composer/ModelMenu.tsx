@@ -1,0 +1,92 @@
+import { DropdownMenu } from 'radix-ui'
+import { useState } from 'react'
+import type { Model } from '../../contract/model'
+import { tokens } from '../../store/format'
+import { Icon } from '../Icon'
+
+interface Props {
+  model: string
+  models: Model[]
+  /** Whether an empty list is an answer, or only not known. */
+  authoritative: boolean
+  disabled?: boolean
+  onChange: (model: string) => void
+  className?: string
+}
+
+/** Chooses a model from the row's list, or by name where it may not be whole. */
+export function ModelMenu(props: Props) {
+  const [typed, setTyped] = useState('')
+  const known = props.models.find((m) => m.value === props.model)
+  const label = known?.label || props.model || 'No model'
+  const free = !props.authoritative || props.models.length === 0
+  return (
+    <DropdownMenu.Root modal={false}>
+      <DropdownMenu.Trigger asChild>
+        <button
+          type="button"
+          className={props.className ?? 'chip'}
+          aria-label={`Model ${label}`}
+          title={`Model: ${props.model || 'none'}`}
+          disabled={props.disabled}
+        >
+          <span className="cut">{label}</span>
+          {known && known.contextWindow > 0 && (
+            <span className="ink-3 num micro">{tokens(known.contextWindow)}</span>
+          )}
+          <Icon name="down" className="i-s" />
+        </button>
+      </DropdownMenu.Trigger>
+      <DropdownMenu.Portal>
+        <DropdownMenu.Content
+          className="menu model-list"
+          align="end"
+          sideOffset={6}
+          aria-label="Model"
+        >
+          <DropdownMenu.RadioGroup value={props.model} onValueChange={props.onChange}>
+            {props.models.map((m) => (
+              <DropdownMenu.RadioItem key={m.value} value={m.value} className="mi">
+                <span
+                  className={m.value === props.model ? 'radio on' : 'radio'}
+                  aria-hidden="true"
+                />
+                <span className="grow cut">{m.label}</span>
+                {m.contextWindow > 0 && (
+                  <span className="micro ink-3 num">{tokens(m.contextWindow)}</span>
+                )}
+              </DropdownMenu.RadioItem>
+            ))}
+          </DropdownMenu.RadioGroup>
+          {props.models.length === 0 && props.authoritative && (
+            <p className="micro ink-3 p-2">This provider offers no models.</p>
+          )}
+          {free && (
+            <form
+              className="row p-2"
+              onSubmit={(e) => {
+                e.preventDefault()
+                if (typed.trim() !== '') props.onChange(typed.trim())
+                setTyped('')
+              }}
+            >
+              <label className="field grow">
+                <input
+                  aria-label="Model id"
+                  placeholder="Another model id"
+                  value={typed}
+                  onChange={(e) => setTyped(e.target.value)}
+                  // The menu would take letters as a search among its items.
+                  onKeyDown={(e) => e.key !== 'Escape' && e.stopPropagation()}
+                />
+              </label>
+              <button type="submit" className="btn">
+                Use
+              </button>
+            </form>
+          )}
+        </DropdownMenu.Content>
+      </DropdownMenu.Portal>
+    </DropdownMenu.Root>
+  )
+}

@@ -1,0 +1,163 @@
+import { useEffect, useMemo } from 'react'
+import type { ConversationState } from '../../store/reduce'
+import { isPlanReady } from '../../store/transcript'
+import { ErrorBoundary } from '../ErrorBoundary'
+import { Icon } from '../Icon'
+import { Link } from '../Link'
+import type { Head } from '../answerKeys'
+import { installAnswerKeys } from '../answerKeys'
+import { useActions, useBench } from '../bench'
+import { Composer } from '../composer/Composer'
+import { ConnectionBanner } from '../status/ConnectionBanner'
+import { Header } from './Header'
+import { FailedNote, SidecarNote } from './Notes'
+import { PlanApproval } from './PlanApproval'
+import { PlanPanel } from './PlanPanel'
+import { Strip } from './Strip'
+import { Transcript } from './Transcript'
+
+/** The pane of one conversation. Keyed by its id where it is drawn. */
+export function ConversationPane({ id }: { id: string }) {
+  const opened = useBench((s) => s.conversations[id])
+  const { open, reload } = useActions()
+  useEffect(() => open(id), [id, open])
+  return (
+    <main className="pane">
+      <ConnectionBanner />
+      <ErrorBoundary sentence="This conversation encountered an error.">
+        {opened?.phase === 'ready' ? (
+          <Ready state={opened.state} />
+        ) : opened?.phase === 'missing' ? (
+          <div className="center">
+            <div>
+              <p className="strong">Conversation not found</p>
+              <p className="ink-2">It may have been deleted.</p>
+            </div>
+            <Link className="btn no-underline" to={{ view: 'agents', screen: 'new' }}>
+              New agent
+            </Link>
+          </div>
+        ) : opened?.phase === 'failed' ? (
+          <div className="center" role="alert">
+            <Icon name="warn" />
+            <p>{opened.reason}</p>
+            <button type="button" className="btn" onClick={() => reload(id)}>
+              Retry
+            </button>
+          </div>
+        ) : (
+          <div className="center" role="status">
+            <p className="ink-3">Opening…</p>
+          </div>
+        )}
+      </ErrorBoundary>
+    </main>
+  )
+}
+
+function Ready({ state }: { state: ConversationState }) {
+  const c = state.conversation
+  const id = c.session_id
+  const row = useBench((s) => s.providers?.find((p) => p.row === c.row))
+  const sidecar = useBench((s) => s.sidecar)
+  const stopPressed = useBench((s) => s.stopPressed[id] !== undefined)
+  const { answer, answerEdit } = useActions()
+  const behindSidecar = row?.transport === 'sidecar'
+  const stopping = c.status === 'active' && (c.stopping || stopPressed)
+
+  const head = useMemo((): Head | undefined => {
+    const permission = c.pending_permissions[0]
+    if (permission) return { kind: 'permission', id: permission.id }
+    const edit = c.pending_edits[0]
+    return edit ? { kind: 'edit', id: edit.id } : undefined
+  }, [c.pending_permissions, c.pending_edits])
+
+  useEffect(
+    () =>
+      installAnswerKeys(
+        document,
+        () => head,
+        (h, yes) => {
+          if (h.kind === 'permission') answer(id, h.id, yes ? 'allow_once' : 'deny')
+          else answerEdit(id, h.id, yes ? 'apply' : 'reject')
+        },
+      ),
+    [head, id, answer, answerEdit],
+  )
+
+  const blocked = (() => {
+    if (c.retired_notice !== '') return 'This provider is no longer offered.'
+    if (!behindSidecar) return ''
+    switch (sidecar?.state) {
+      case 'restarting':
+        return 'Back in about half a second. You can write already.'
+      case 'down':
+        return 'The sidecar is down. Reset it to send.'
+      case 'incompatible':
+        return 'The sidecar is too old. Rebuild it, then reset it.'
+      case 'not_started':
+      case 'starting':
+      case 'ready':
+      case undefined:
+        return ''
+    }
+  })()
+
+  return (
+    <>
+      <Header
+        conversation={c}
+        provider={row?.label ?? c.row}
+        stopping={stopping}
+        sidecar={behindSidecar}
+      />
+      <PlanPanel items={c.plan} />
+      <Transcript key={id} state={state} readOnly={false} />
+      <LiveStatus state={state} stopping={stopping} />
+      <footer className="stack">
+        {c.retired_notice !== '' && (
+          <p className="note amber mb-2" role="note">
+            <Icon name="info" className="i-s" />
+            <span className="grow">{c.retired_notice}</span>
+          </p>
+        )}
+        {behindSidecar && sidecar && <SidecarNote sidecar={sidecar} />}
+        <FailedNote conversation={c} />
+        {isPlanReady(c) && <PlanApproval conversationId={id} />}
+        <Strip conversation={c} />
+        <Composer key={id} state={state} blocked={blocked} />
+      </footer>
+    </>
+  )
+}
+
+/** One polite sentence for those who listen instead of look. */
+function LiveStatus({ state, stopping }: { state: ConversationState; stopping: boolean }) {
+  const c = state.conversation
+  const prompt = c.pending_permissions[0]
+  const edit = c.pending_edits[0]
+  const names = { active: 'Active', idle: 'Idle', done: 'Done', failed: 'Failed' }
+  const last = c.messages.findLast((m) => m.role === 'assistant')
+  const settled = last && !last.is_streaming ? lastSentence(last.content) : ''
+  const words = prompt
+    ? `${names[c.status]}. Waiting for your answer: ${prompt.name}.`
+    : edit
+      ? `${names[c.status]}. Waiting for your answer: edit of ${edit.path}.`
+      : stopping
+        ? 'Stopping…'
+        : `${names[c.status]}. ${settled}`
+  return (
+    <p className="sr" role="status" aria-live="polite">
+      {words}
+    </p>
+  )
+}
+
+function lastSentence(text: string): string {
+  const line =
+    text
+      .trim()
+      .split('\n')
+      .findLast((l) => l.trim() !== '') ?? ''
+  return line.slice(-200)
+}

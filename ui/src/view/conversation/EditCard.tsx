@@ -1,0 +1,95 @@
+import { useMemo } from 'react'
+import type { PendingEdit } from '../../contract/model'
+import type { DiffLine } from '../../store/diff'
+import { diffLines } from '../../store/diff'
+import { projectRelative } from '../../store/tools'
+import { Icon } from '../Icon'
+import { useActions, useBench } from '../bench'
+import { Waiting } from './Waiting'
+
+// A diff of more is for the review surface; the card stays readable. Lines.
+const maxLines = 400
+
+interface Props {
+  conversationId: string
+  edit: PendingEdit
+  project: string
+  readOnly: boolean
+  /** Whether Y and N are this card's. */
+  armed: boolean
+}
+
+/** A file write that waits: what would change, keep it or not. */
+export function EditCard({ conversationId, edit, project, readOnly, armed }: Props) {
+  const { answerEdit } = useActions()
+  const busy = useBench((s) => s.answering[edit.id] === true)
+  const lines = useMemo(() => diffLines(edit.before ?? '', edit.content), [edit])
+  const added = lines.filter((l) => l.type === 'add').length
+  const removed = lines.filter((l) => l.type === 'del').length
+  const path = projectRelative(edit.path, project)
+  return (
+    <section
+      className={readOnly ? 'perm watched' : 'perm'}
+      aria-label={`Edit to review: ${path}`}
+      data-prompt={edit.id}
+    >
+      <div className="perm-h">
+        <Icon name="pencil" className="i-s" />
+        <span className="micro ink-2 mid keep">Edit to review</span>
+        {edit.before === undefined && <span className="tag">new</span>}
+        <span className="grow" />
+        <Waiting since={edit.opened_at} />
+      </div>
+      <div className="perm-t row">
+        <span className="code cut" title={edit.path}>
+          {path}
+        </span>
+        <span className="plus">+{added}</span>
+        <span className="minus">−{removed}</span>
+      </div>
+      <div className="diff" role="group" aria-label="Proposed change" tabIndex={0}>
+        {lines.slice(0, maxLines).map((line, i) => (
+          <Line key={i} line={line} />
+        ))}
+        {lines.length > maxLines && (
+          <span className="skip">{lines.length - maxLines} more lines are not shown here.</span>
+        )}
+        {lines.length === 0 && <span className="skip">The file would be empty.</span>}
+      </div>
+      {!readOnly && (
+        <div className="perm-a">
+          <button
+            type="button"
+            className="btn answer"
+            aria-disabled={busy}
+            onClick={() => answerEdit(conversationId, edit.id, 'apply')}
+          >
+            Keep {armed && <kbd className="kbd">Y</kbd>}
+          </button>
+          <button
+            type="button"
+            className="btn answer"
+            aria-disabled={busy}
+            onClick={() => answerEdit(conversationId, edit.id, 'reject')}
+          >
+            Undo {armed && <kbd className="kbd">N</kbd>}
+          </button>
+        </div>
+      )}
+    </section>
+  )
+}
+
+function Line({ line }: { line: DiffLine }) {
+  if (line.type === 'skip') return <span className="skip">{line.count} unchanged lines</span>
+  const signs = { same: ['dl', ''], add: ['dl a', '+'], del: ['dl d', '−'] } as const
+  const [look, sign] = signs[line.type]
+  return (
+    <div className={look}>
+      <span>{line.type === 'add' ? '' : line.before}</span>
+      <span>{line.type === 'del' ? '' : line.after}</span>
+      <span>{sign}</span>
+      <span>{line.text === '' ? ' ' : line.text}</span>
+    </div>
+  )
+}

@@ -1,0 +1,54 @@
+import type { Conversation } from '../../contract/model'
+import { baseName } from '../../store/format'
+import { Icon } from '../Icon'
+
+// The circumference of the ring's circle, radius 6.
+const around = 2 * Math.PI * 6
+
+/** What this conversation works on, and how full its context is. */
+export function Strip({ conversation: c }: { conversation: Conversation }) {
+  const use = c.context
+  const share = use && use.window > 0 ? Math.min(1, use.used / use.window) : undefined
+  const level = share === undefined || share < 0.7 ? '' : share < 0.9 ? 'warn' : 'bad'
+  const percent = Math.round((share ?? 0) * 100)
+  const words = `${use?.estimated ? '~' : ''}${percent} %`
+  return (
+    <div className="strip" role="group" aria-label="What this conversation works on">
+      <span className="chip" title={c.project_path}>
+        <Icon name="folder" />
+        <span className="cut">
+          {c.project_path === '' ? '(no project)' : baseName(c.project_path)}
+        </span>
+      </span>
+      {c.worktree && (
+        <span className="chip" title={c.worktree.worktree_path}>
+          <Icon name="branch" />
+          <span className="cut">{c.worktree.branch}</span>
+        </span>
+      )}
+      {use && share !== undefined && use.used > 0 && (
+        <span
+          className="end chip num"
+          title={`${use.used.toLocaleString('en')} of ${use.window.toLocaleString('en')} tokens`}
+        >
+          {words}
+          <svg
+            className={`ring ${level}`}
+            viewBox="0 0 16 16"
+            role="img"
+            aria-label={`Context ${words} full`}
+          >
+            <circle className="bg" cx="8" cy="8" r="6" />
+            <circle
+              className="fg"
+              cx="8"
+              cy="8"
+              r="6"
+              strokeDasharray={`${(share * around).toFixed(1)} ${around.toFixed(1)}`}
+            />
+          </svg>
+        </span>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,187 @@
+import { memo } from 'react'
+import type { Message } from '../../contract/model'
+import { tokens } from '../../store/format'
+import type { Step } from '../../store/transcript'
+import { isSessionLost, rateLine } from '../../store/transcript'
+import { Icon } from '../Icon'
+import { EditCard } from './EditCard'
+import { EditChips } from './EditChips'
+import { EditedCard } from './EditedCard'
+import { ExploreLine } from './ExploreLine'
+import { PermissionCard } from './PermissionCard'
+import { Prose } from './Prose'
+import { RestartMark } from './RestartMark'
+import { ThinkingLine } from './ThinkingLine'
+import { ToolCard } from './ToolCard'
+
+/** What the steps of every turn need to know of their conversation. */
+export interface TurnContext {
+  conversationId: string
+  project: string
+  patterns: string[]
+  baselines: Record<string, string | null>
+  readOnly: boolean
+  /** The prompt that Y and N would answer; empty when there is none. */
+  armed: string
+}
+
+interface Props {
+  message: Message
+  steps: Step[]
+  number: number
+  last: boolean
+  context: TurnContext
+}
+
+const words: Record<string, string> = {
+  done: 'done',
+  cancelled: 'stopped',
+  error: 'failed',
+  interrupted: 'interrupted',
+}
+
+/** One turn of the assistant: steps on a rail, in the order they happened. */
+export const Turn = memo(function Turn({ message, steps, number, last, context }: Props) {
+  const live = message.is_streaming
+  const lost = message.outcome === 'interrupted' || isSessionLost(message.error)
+  const state = live ? 'running' : (words[message.outcome ?? 'done'] ?? 'done')
+  const spent = message.input_tokens + message.output_tokens
+  const waits = steps.some((s) => s.type === 'permission' || s.type === 'edit')
+  const writing = live && !waits && steps.at(-1)?.type === 'text'
+  const thinking = steps.at(-1)?.type === 'thinking'
+  return (
+    <>
+      <section
+        className={live ? 'turn live' : lost ? 'turn cut-off' : 'turn'}
+        aria-label={`Turn ${number}, ${state}`}
+      >
+        {steps.map((step) => (
+          <TurnStep
+            key={step.key}
+            step={step}
+            context={context}
+            lost={lost}
+            caret={writing && step === steps.at(-1)}
+            failed={message.error !== '' && step === steps.at(-1)}
+          />
+        ))}
+        {live && !writing && !waits && !thinking && (
+          <div className="step n-run">
+            <div className="line">
+              <span>{steps.length === 0 ? 'Thinking...' : 'Responding...'}</span>
+            </div>
+          </div>
+        )}
+        {!live && message.outcome === 'cancelled' && (
+          <div className="step n-none foot-line">Stopped.</div>
+        )}
+        {!live && message.outcome === 'interrupted' && (
+          <div className="step n-none foot-line">
+            Interrupted: the service was restarted. What was written is kept; send again to
+            continue.
+          </div>
+        )}
+        {!live && spent > 0 && <div className="step n-none foot-line num">{tokens(spent)} tok</div>}
+        {message.error !== '' && !isSessionLost(message.error) && !last && (
+          <div className="step n-fail note red">
+            <span className="grow">{message.error}</span>
+          </div>
+        )}
+      </section>
+      {isSessionLost(message.error) && (
+        <RestartMark
+          text={message.error}
+          conversationId={context.conversationId}
+          offer={last && !context.readOnly}
+        />
+      )}
+    </>
+  )
+})
+
+export function TurnStep(props: {
+  step: Step
+  context: TurnContext
+  lost: boolean
+  caret: boolean
+  /** Whether the turn failed at this step. */
+  failed: boolean
+}) {
+  const { step, context } = props
+  switch (step.type) {
+    case 'thinking':
+      return (
+        <div className={step.live ? 'step n-run' : 'step n-think'}>
+          <ThinkingLine text={step.text} live={step.live} />
+        </div>
+      )
+    case 'explore': {
+      const failed = step.calls.some((c) => c.status === 'error')
+      return (
+        <div className={step.live ? 'step n-run' : failed ? 'step n-fail' : 'step n-tool'}>
+          <ExploreLine calls={step.calls} live={step.live} project={context.project} />
+        </div>
+      )
+    }
+    case 'tool': {
+      const nodes = { running: 'step n-run', done: 'step n-tool', error: 'step n-fail' }
+      return (
+        <div className={nodes[step.call.status]}>
+          <ToolCard call={step.call} project={context.project} />
+        </div>
+      )
+    }
+    case 'edits':
+      return (
+        <div className="step n-edit">
+          <EditChips calls={step.calls} project={context.project} baselines={context.baselines} />
+        </div>
+      )
+    case 'edited':
+      return (
+        <div className="step n-edit">
+          <EditedCard calls={step.calls} project={context.project} baselines={context.baselines} />
+        </div>
+      )
+    case 'text':
+      return (
+        <div className={`step prose ${props.lost ? 'lost' : props.failed ? 'n-fail' : ''}`}>
+          <Prose text={step.text} live={step.live} caret={props.caret} />
+        </div>
+      )
+    case 'permission':
+      return (
+        <div className="step n-ask">
+          <PermissionCard
+            conversationId={context.conversationId}
+            prompt={step.prompt}
+            project={context.project}
+            patterns={context.patterns}
+            readOnly={context.readOnly}
+            armed={context.armed === step.prompt.id}
+          />
+        </div>
+      )
+    case 'edit':
+      return (
+        <div className="step n-ask">
+          <EditCard
+            conversationId={context.conversationId}
+            edit={step.edit}
+            project={context.project}
+            readOnly={context.readOnly}
+            armed={context.armed === step.edit.id}
+          />
+        </div>
+      )
+    case 'rate':
+      return (
+        <div className="step n-run">
+          <div className="line rate" role="status">
+            <Icon name="history" />
+            <span>{rateLine(step.limit)}</span>
+          </div>
+        </div>
+      )
+  }
+}

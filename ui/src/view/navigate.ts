@@ -1,0 +1,36 @@
+// Where the window is: every view has its own URL, so that reload, back and a
+// second window land where one was. Source: ui.md 2.
+
+import { createContext, useContext } from 'react'
+
+export type Route =
+  | { view: 'agents'; screen: 'list' | 'new' }
+  | { view: 'agents'; screen: 'conversation'; id: string }
+  | { view: 'monitor'; id: string }
+
+export interface Navigation {
+  route: Route
+  go: (to: Route) => void
+}
+
+export function pathOf(route: Route): string {
+  if (route.view === 'monitor') return route.id === '' ? '/monitor' : `/monitor/${route.id}`
+  switch (route.screen) {
+    case 'list':
+      return '/agents'
+    case 'new':
+      return '/agents/new'
+    case 'conversation':
+      return `/agents/${route.id}`
+  }
+}
+
+const Context = createContext<Navigation | undefined>(undefined)
+
+export const NavigationProvider = Context.Provider
+
+export function useNavigation(): Navigation {
+  const navigation = useContext(Context)
+  if (!navigation) throw new Error('A component was drawn outside NavigationProvider.')
+  return navigation
+}

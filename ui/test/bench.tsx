@@ -1,0 +1,68 @@
+// A page around one component: stores of the test's making, actions that only
+// note that they were called.
+
+import { render } from '@testing-library/react'
+import type { ReactElement } from 'react'
+import { createStore } from 'zustand/vanilla'
+import type { Actions, WindowState } from '../src/store/stores'
+import { BenchProvider } from '../src/view/bench'
+import type { Route } from '../src/view/navigate'
+import { NavigationProvider } from '../src/view/navigate'
+
+export interface Noted {
+  name: string
+  args: unknown[]
+}
+
+export function renderInBench(ui: ReactElement, change: Partial<WindowState> = {}) {
+  const noted: Noted[] = []
+  const went: Route[] = []
+  const store = createStore<WindowState>(() => ({
+    link: { phase: 'open' },
+    session: { role: 'owner', boot_id: 'b', version: 'v', project_path: '/p' },
+    summaries: [],
+    listError: '',
+    providers: undefined,
+    providersError: '',
+    sidecar: undefined,
+    conversations: {},
+    outbox: [],
+    drafts: {},
+    staged: {},
+    composerErrors: {},
+    answering: {},
+    stopPressed: {},
+    toast: undefined,
+    ...change,
+  }))
+  const actions = new Proxy({} as Actions, {
+    get: (_target, name) => {
+      if (name === 'setDraft') {
+        return (key: string, text: string) =>
+          store.setState((s) => ({ drafts: { ...s.drafts, [key]: text } }))
+      }
+      return (...args: unknown[]) => {
+        noted.push({ name: String(name), args })
+        return Promise.resolve('')
+      }
+    },
+  })
+  // One object per action, as in the product: effects depend on identity.
+  const stable = new Map<string | symbol, unknown>()
+  const steady = new Proxy(actions, {
+    get: (target, name) => {
+      if (!stable.has(name)) stable.set(name, Reflect.get(target, name))
+      return stable.get(name)
+    },
+  })
+  const view = render(
+    <BenchProvider value={{ store, actions: steady, dispose: () => undefined }}>
+      <NavigationProvider
+        value={{ route: { view: 'agents', screen: 'new' }, go: (to) => went.push(to) }}
+      >
+        {ui}
+      </NavigationProvider>
+    </BenchProvider>,
+  )
+  return { ...view, store, noted, went }
+}
