@@ -146,6 +146,10 @@ func TestPolicy_DrainWithAStuckChild(t *testing.T) {
 	if err == nil {
 		t.Fatal("the node stopped over a stuck process")
 	}
+	// Freed, the stop comes to its end.
+	if err := b.WaitWithTimeout(patience); err != nil && !errors.Is(err, gen.ErrNodeTerminated) {
+		t.Fatal(err)
+	}
 }
 
 // contend keeps the framework's table of links busy, from n goroutines, until
