@@ -1,0 +1,324 @@
+package bus
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/packetbench/packetbench/config"
+	"github.com/packetbench/packetbench/contract"
+)
+
+const (
+	// maxMessageBytes is the server's limit of one message. Source:
+	// real-parts.md 1.
+	maxMessageBytes = config.MaxFrameBytes
+	// startMost is how long a server may take to be ready; recovering a full
+	// log takes about a second.
+	startMost = 8 * time.Second
+	// The names of the users. Source: interface.md 3.
+	userOwner   = "owner"
+	userMonitor = "monitor"
+	userBus     = "bus"
+)
+
+// Login is one user of the NATS server.
+type Login struct {
+	User     string `json:"user"`
+	Password string `json:"password"`
+}
+
+// Logins are the two users that clients may be given. They are secrets: made
+// at each start of the service, written to run.json only.
+type Logins struct{ Owner, Monitor Login }
+
+// NewLogins makes new passwords.
+func NewLogins() Logins {
+	return Logins{Owner: Login{userOwner, password()}, Monitor: Login{userMonitor, password()}}
+}
+
+func password() string {
+	b := make([]byte, 24)
+	_, _ = rand.Read(b) // never fails, see its documentation
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// ServerOptions say how the embedded server is started.
+type ServerOptions struct {
+	// Addr is host:port on loopback; port 0 lets the system choose.
+	Addr string
+	// NoListen serves in-process connections only.
+	NoListen bool
+	// Dir is the folder of the event log, config.Paths.Events().
+	Dir string
+	// Logins may be empty with NoListen.
+	Logins Logins
+	// MaxBytes and MaxAge limit the log; the oldest events go first.
+	MaxBytes int64
+	MaxAge   time.Duration
+	Logger   *slog.Logger
+}
+
+// PortBusyError says that another program uses the address of a door.
+type PortBusyError struct {
+	Addr string
+	Flag string
+}
+
+// Error says what to do.
+func (e *PortBusyError) Error() string {
+	return fmt.Sprintf("The address %s is in use by another program. Stop it, or start PacketBench with %s and another port (0 lets the system choose).", e.Addr, e.Flag)
+}
+
+// consumerAPI is what an ordered consumer needs, for both roles. Source:
+// real-parts.md 1.
+var consumerAPI = []string{
+	"$JS.API.INFO", "$JS.API.STREAM.INFO.>", "$JS.API.STREAM.NAMES",
+	"$JS.API.CONSUMER.>", "$JS.ACK.>", "$JS.FC.>",
+}
+
+// monitorCalls are the ten methods a monitor may publish. Source: interface.md
+// 3; get_session is not among them, a NATS client knows its role.
+func monitorCalls() []string {
+	var out []string
+	for _, m := range contract.MonitorMethods {
+		if m != contract.MethodSession {
+			out = append(out, contract.CommandSubject(m))
+		}
+	}
+	return out
+}
+
+// serving is a running server.
+type serving struct {
+	srv  *server.Server
+	nc   *nats.Conn
+	addr string // empty without a listener
+	slot chan struct{}
+	quit sync.Once
+}
+
+// start starts the server and makes the stream. It waits for the files of a
+// server before it. Its errors are sentences; a used address is a
+// *PortBusyError.
+func start(ctx context.Context, o ServerOptions, slot chan struct{}) (_ *serving, err error) {
+	select {
+	case slot <- struct{}{}:
+	case <-ctx.Done():
+		return nil, errors.New("The event log of the server before this one is still closing. Try again.")
+	}
+	defer func() {
+		if err != nil {
+			<-slot
+		}
+	}()
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("The folder of the event log cannot be made: %w. Check its permissions.", err)
+	}
+	own := password()
+	opts, err := serverOptions(o, own)
+	if err != nil {
+		return nil, err
+	}
+	if !o.NoListen {
+		if err := portFree(o.Addr); err != nil {
+			return nil, err
+		}
+	}
+	srv, err := server.NewServer(opts)
+	if err != nil {
+		return nil, fmt.Errorf("The event log cannot be set up: %w.", err)
+	}
+	log := &serverLog{log: o.Logger, fatal: make(chan string, 1)}
+	srv.SetLoggerV2(log, false, false, false)
+	ready := make(chan bool, 1)
+	go func() {
+		srv.Start()
+		ready <- srv.ReadyForConnections(startMost)
+	}()
+	stop := func() { srv.Shutdown(); srv.WaitForShutdown() }
+	select {
+	case ok := <-ready:
+		if !ok {
+			stop()
+			if reason := log.lastFatal(); strings.Contains(reason, "listening on port") {
+				return nil, &PortBusyError{Addr: o.Addr, Flag: "--nats-addr"}
+			}
+			return nil, errors.New("The event log did not become ready in time. The disk may be slow or stuck; try again.")
+		}
+	case reason := <-log.fatal:
+		stop()
+		if strings.Contains(reason, "listening on port") {
+			return nil, &PortBusyError{Addr: o.Addr, Flag: "--nats-addr"}
+		}
+		return nil, fmt.Errorf("The event log cannot start: %s.", reason)
+	}
+	if !srv.JetStreamEnabled() {
+		stop()
+		return nil, fmt.Errorf("The event log cannot use its folder %s. Check the free space and its permissions.", o.Dir)
+	}
+	nc, err := nats.Connect("", nats.InProcessServer(srv), nats.UserInfo(userBus, own), nats.NoReconnect(),
+		nats.Name("packetbench"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			o.Logger.Warn("event log connection", "err", err.Error())
+		}))
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("The event log cannot be reached inside the service: %w.", err)
+	}
+	if err := makeStream(nc, o); err != nil {
+		nc.Close()
+		stop()
+		return nil, err
+	}
+	s := &serving{srv: srv, nc: nc, slot: slot}
+	if !o.NoListen {
+		if a, ok := srv.Addr().(*net.TCPAddr); ok {
+			s.addr = a.String()
+		}
+	}
+	return s, nil
+}
+
+// stop ends the server and frees its files; about 50 ms.
+func (s *serving) stop() {
+	s.quit.Do(func() {
+		s.nc.Close()
+		s.srv.Shutdown()
+		s.srv.WaitForShutdown()
+		<-s.slot
+	})
+}
+
+// serverOptions are those of real-parts.md 1.
+func serverOptions(o ServerOptions, own string) (*server.Options, error) {
+	opts := &server.Options{
+		ServerName: config.Program, NoSigs: true, NoLog: true, MaxPayload: maxMessageBytes,
+		JetStream: true, StoreDir: o.Dir,
+		// Only our one stream lives here; without a figure the server reserves
+		// by the free space, and refuses the stream on a small disk.
+		JetStreamMaxStore: 2*o.MaxBytes + 64<<20, JetStreamMaxMemory: 64 << 20,
+		DontListen: o.NoListen,
+		Users: []*server.User{
+			{Username: userBus, Password: own},
+		},
+	}
+	if o.Logins.Owner.Password != "" && o.Logins.Monitor.Password != "" {
+		opts.Users = append(opts.Users,
+			&server.User{Username: o.Logins.Owner.User, Password: o.Logins.Owner.Password, Permissions: &server.Permissions{
+				Publish: &server.SubjectPermission{Allow: append([]string{contract.CommandPattern}, consumerAPI...)},
+			}},
+			&server.User{Username: o.Logins.Monitor.User, Password: o.Logins.Monitor.Password, Permissions: &server.Permissions{
+				Publish:   &server.SubjectPermission{Allow: append(monitorCalls(), consumerAPI...)},
+				Subscribe: &server.SubjectPermission{Deny: []string{contract.CommandPattern}},
+			}})
+	}
+	if o.NoListen {
+		return opts, nil
+	}
+	host, port, err := net.SplitHostPort(o.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("The address %q of --nats-addr is not host:port.", o.Addr)
+	}
+	opts.Host = host
+	if opts.Port, err = strconv.Atoi(port); err != nil {
+		return nil, fmt.Errorf("The port of --nats-addr %q is not a number.", o.Addr)
+	}
+	if opts.Port == 0 {
+		opts.Port = server.RANDOM_PORT
+	}
+	return opts, nil
+}
+
+// portFree tells a used address before the server starts: the server itself
+// would say it only in its log.
+func portFree(addr string) error {
+	l, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) || isAddrInUse(err) {
+		return &PortBusyError{Addr: addr, Flag: "--nats-addr"}
+	}
+	if err != nil {
+		return fmt.Errorf("The address %s cannot be opened: %w. Choose another with --nats-addr.", addr, err)
+	}
+	return l.Close()
+}
+
+// isAddrInUse knows the number of Windows, which syscall does not map.
+func isAddrInUse(err error) bool {
+	const wsaeaddrinuse = syscall.Errno(10048)
+	return errors.Is(err, wsaeaddrinuse)
+}
+
+// makeStream creates the stream or brings an older one to the present limits.
+func makeStream(nc *nats.Conn, o ServerOptions) error {
+	js, err := nc.JetStream(nats.MaxWait(apiWait))
+	if err != nil {
+		return fmt.Errorf("The event log cannot be opened: %w.", err)
+	}
+	conf := &nats.StreamConfig{
+		Name: streamName, Subjects: contract.LoggedSubjects, Storage: nats.FileStorage,
+		Retention: nats.LimitsPolicy, Discard: nats.DiscardOld,
+		MaxBytes: o.MaxBytes, MaxAge: o.MaxAge, MaxMsgs: -1, MaxConsumers: -1, Replicas: 1,
+		// Messages carry their expected place, so the server need not
+		// remember message ids.
+		Duplicates: 100 * time.Millisecond,
+	}
+	_, err = js.StreamInfo(streamName)
+	switch {
+	case errors.Is(err, nats.ErrStreamNotFound):
+		_, err = js.AddStream(conf)
+	case err == nil:
+		_, err = js.UpdateStream(conf)
+	}
+	if err != nil {
+		return fmt.Errorf("The event log cannot be opened: %w. If its folder %s is damaged, move it away and start again.", err, o.Dir)
+	}
+	return nil
+}
+
+// serverLog passes what the server says to ours: warnings and worse.
+type serverLog struct {
+	log   *slog.Logger
+	fatal chan string
+}
+
+func (l *serverLog) Noticef(format string, v ...any) {
+	l.log.Debug("nats: " + fmt.Sprintf(format, v...))
+}
+func (l *serverLog) Warnf(format string, v ...any) { l.log.Warn("nats: " + fmt.Sprintf(format, v...)) }
+func (l *serverLog) Errorf(format string, v ...any) {
+	l.log.Error("nats: " + fmt.Sprintf(format, v...))
+}
+func (l *serverLog) Debugf(string, ...any) {}
+func (l *serverLog) Tracef(string, ...any) {}
+
+// Fatalf keeps the reason; the server means to end the program here.
+func (l *serverLog) Fatalf(format string, v ...any) {
+	text := fmt.Sprintf(format, v...)
+	l.log.Error("nats: " + text)
+	select {
+	case l.fatal <- text:
+	default:
+	}
+}
+
+func (l *serverLog) lastFatal() string {
+	select {
+	case text := <-l.fatal:
+		return text
+	default:
+		return ""
+	}
+}
