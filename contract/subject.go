@@ -126,6 +126,23 @@ func ConversationPattern(id ConversationID) (string, error) {
 	return join(prefixConversation, "*", string(id))
 }
 
+// KindPattern matches one kind of every conversation. It fails with ErrBadKind.
+func KindPattern(k Kind) (string, error) {
+	if !k.Valid() {
+		return "", fmt.Errorf("%w: %q", ErrBadKind, clip(string(k)))
+	}
+	return prefixAgent + "." + string(k) + ".*", nil
+}
+
+// WhatPattern matches one member of the second family of every conversation. It
+// fails with ErrBadSubject for a what that is no single word.
+func WhatPattern(w What) (string, error) {
+	if !ValidID(string(w)) {
+		return "", fmt.Errorf("%w: %q", ErrBadSubject, clip(string(w)))
+	}
+	return prefixConversation + "." + string(w) + ".*", nil
+}
+
 // OpsPattern matches every subject of the ops family.
 const OpsPattern = prefixOps + ".>"
 

@@ -227,6 +227,30 @@ func TestPatternConversation(t *testing.T) {
 	}
 }
 
+func TestPatternsOfOneName(t *testing.T) {
+	t.Parallel()
+	for _, k := range Kinds {
+		p, err := KindPattern(k)
+		s, _ := Subject(k, "c-1")
+		if err != nil || !ValidPattern(p) || !Match(p, s) {
+			t.Errorf("KindPattern(%s) = %q, %v", k, p, err)
+		}
+	}
+	for _, w := range Whats {
+		p, err := WhatPattern(w)
+		s, _ := ConversationSubject(w, "c-1")
+		if err != nil || !ValidPattern(p) || !Match(p, s) {
+			t.Errorf("WhatPattern(%s) = %q, %v", w, p, err)
+		}
+	}
+	if p, err := KindPattern("*"); !errors.Is(err, ErrBadKind) || p != "" {
+		t.Errorf("KindPattern(*) = %q, %v", p, err)
+	}
+	if p, err := WhatPattern("a.b"); !errors.Is(err, ErrBadSubject) || p != "" {
+		t.Errorf("WhatPattern(a.b) = %q, %v", p, err)
+	}
+}
+
 func TestCommandSubject(t *testing.T) {
 	t.Parallel()
 	for _, m := range Methods {
