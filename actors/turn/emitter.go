@@ -89,10 +89,13 @@ func (e *emitter) flush() {
 		e.send(msg.Emitted{Turn: e.turn, Events: events})
 		at = end
 	}
-	if at == len(e.waiting) {
+	switch at {
+	case 0: // No credit: nothing moved, and moving it would cost every put.
+		return
+	case len(e.waiting):
 		clear(e.waiting)
 		e.waiting = e.waiting[:0]
-		return
+	default:
+		e.waiting = append(e.waiting[:0:0], e.waiting[at:]...)
 	}
-	e.waiting = append(e.waiting[:0:0], e.waiting[at:]...)
 }

@@ -2,6 +2,9 @@ package turn
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/packetbench/packetbench/actors/turn/llm"
 	"github.com/packetbench/packetbench/contract"
@@ -20,8 +23,14 @@ func History(messages []contract.RecordMessage) []llm.Message {
 		m := &messages[i]
 		switch m.Role {
 		case contract.RoleUser:
-			if m.Content != "" {
-				history = append(history, llm.Text(llm.RoleUser, m.Content))
+			text := m.Content
+			if strings.TrimSpace(text) == "" && len(m.Attachments) > 0 {
+				// The picture goes with the request of its own turn only, and
+				// needs a message that it goes with.
+				text = imagesOnly(len(m.Attachments))
+			}
+			if text != "" {
+				history = append(history, llm.Text(llm.RoleUser, text))
 			}
 		case contract.RoleAssistant:
 			history = appendAssistant(history, m)
@@ -33,8 +42,16 @@ func History(messages []contract.RecordMessage) []llm.Message {
 
 // request collects one model request of a turn.
 type request struct {
-	blocks []llm.Block
-	calls  []*contract.RecordCall
+	details json.RawMessage
+	text    strings.Builder
+	calls   []*contract.RecordCall
+}
+
+func imagesOnly(n int) string {
+	if n == 1 {
+		return "(1 image attached)"
+	}
+	return "(" + strconv.Itoa(n) + " images attached)"
 }
 
 func appendAssistant(history []llm.Message, m *contract.RecordMessage) []llm.Message {
@@ -47,24 +64,26 @@ func appendAssistant(history []llm.Message, m *contract.RecordMessage) []llm.Mes
 			parts = append(parts, contract.RecordPart{Part: contract.Part{Type: contract.PartTool, ID: m.ToolCalls[i].ID}})
 		}
 	}
+	// A transport that does not mark its requests asked again whenever text
+	// follows a call. With marks, all the text of a request is one block in
+	// front of its calls, as the turn itself remembered it: the same history
+	// must give the same bytes, or the provider's cache misses.
+	marked := slices.ContainsFunc(parts, func(p contract.RecordPart) bool { return p.Type == contract.PartRequest })
 	var open request
 	content := m.Content
 	for _, p := range parts {
 		switch p.Type {
 		case contract.PartRequest:
 			history = open.close(history)
-			open = request{}
-			if len(p.Details) > 0 {
-				open.blocks = append(open.blocks, llm.Block{Type: llm.BlockReasoning, Details: p.Details})
-			}
+			open = request{details: p.Details}
 		case contract.PartText:
 			var text string
 			text, content = contract.CutUTF16(content, p.Length)
-			if len(open.calls) > 0 { // A transport that does not mark its requests.
+			if !marked && len(open.calls) > 0 {
 				history = open.close(history)
 				open = request{}
 			}
-			open.blocks = append(open.blocks, llm.Block{Type: llm.BlockText, Text: text})
+			open.text.WriteString(text)
 		case contract.PartThinking:
 		case contract.PartTool:
 			if c := findCall(m.ToolCalls, p.ID); c != nil {
@@ -72,6 +91,7 @@ func appendAssistant(history []llm.Message, m *contract.RecordMessage) []llm.Mes
 			}
 		}
 	}
+	open.text.WriteString(content) // What the parts of a damaged file left out.
 	return open.close(history)
 }
 
@@ -81,11 +101,17 @@ func textPart(s string) contract.RecordPart {
 
 // close appends the request's assistant message and, when it called tools, the
 // one tool message with the results in call order.
-func (r request) close(history []llm.Message) []llm.Message {
-	if len(r.blocks) == 0 && len(r.calls) == 0 {
+func (r *request) close(history []llm.Message) []llm.Message {
+	assistant := llm.Message{Role: llm.RoleAssistant}
+	if len(r.details) > 0 {
+		assistant.Blocks = append(assistant.Blocks, llm.Block{Type: llm.BlockReasoning, Details: r.details})
+	}
+	if r.text.Len() > 0 {
+		assistant.Blocks = append(assistant.Blocks, llm.Block{Type: llm.BlockText, Text: r.text.String()})
+	}
+	if len(assistant.Blocks) == 0 && len(r.calls) == 0 {
 		return history
 	}
-	assistant := llm.Message{Role: llm.RoleAssistant, Blocks: r.blocks}
 	results := llm.Message{Role: llm.RoleTool}
 	for _, c := range r.calls {
 		assistant.Blocks = append(assistant.Blocks, llm.Block{

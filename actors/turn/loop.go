@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/packetbench/packetbench/actors/msg"
 	"github.com/packetbench/packetbench/actors/turn/llm"
@@ -28,8 +30,8 @@ type host interface {
 	requestOpened()
 	reasoned(details json.RawMessage)
 	// usage reports one model request and waits until its ledger line is on
-	// disk.
-	usage(ctx context.Context, u msg.RequestUsage) error
+	// disk, however the turn stands. It fails with a *LedgerError.
+	usage(u msg.RequestUsage) error
 	facts(f msg.ToolFacts)
 	ask(ctx context.Context, a msg.Ask) (msg.PermissionAnswer, error)
 	askEdit(ctx context.Context, a msg.AskEdit) (msg.EditAnswer, error)
@@ -59,9 +61,24 @@ type loop struct {
 
 	history []llm.Message
 	offered []llm.Tool
-	total   contract.Done
-	n       uint64
+	// used are the ids of every call in the history.
+	used  map[string]bool
+	total contract.Done
+	n     uint64
 }
+
+// LedgerError is a model request whose cost could not be written down. It ends
+// the turn as an error even when somebody pressed Stop meanwhile: nothing more
+// may be asked of a model before it is mended (runtime.md 2 and 5).
+type LedgerError struct{ Err error }
+
+// Error is a sentence for a person.
+func (e *LedgerError) Error() string {
+	return "The cost of this request could not be recorded, so the turn was stopped: " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *LedgerError) Unwrap() error { return e.Err }
 
 // risky lists the calls that ask. Source: tools-permissions.md 6.
 var risky = []string{"bash", "write_file", "edit_file", "create_pull_request"}
@@ -83,13 +100,24 @@ func isEdit(name string) bool { return name == "write_file" || name == "edit_fil
 // run plays the turn and returns its one terminal event.
 func (l *loop) run(ctx context.Context) contract.Event {
 	l.history = History(l.spec.Messages)
+	l.used = make(map[string]bool)
+	for _, m := range l.history {
+		for _, b := range m.Blocks {
+			if b.Type == llm.BlockToolUse {
+				l.used[b.ID] = true
+			}
+		}
+	}
 	l.offer()
 	for i := range config.MaxToolIterations {
 		calls, err := l.request(ctx, i == 0)
 		if err == nil && len(calls) > 0 {
 			l.runTools(ctx, calls)
 		}
+		var unpaid *LedgerError
 		switch {
+		case errors.As(err, &unpaid):
+			return contract.Error{Message: err.Error()}
 		case ctx.Err() != nil && errors.Is(context.Cause(ctx), errCancelled):
 			l.total.Cancelled = true
 			return l.total
@@ -100,6 +128,10 @@ func (l *loop) run(ctx context.Context) contract.Event {
 		}
 	}
 	// A runaway backstop, not a budget: the turn ends as done.
+	if l.hooks.Log != nil {
+		l.hooks.Log("turn ended at its bound of model requests conv=" + string(l.spec.Conversation) +
+			" turn=" + string(l.spec.Turn) + " requests=" + strconv.Itoa(config.MaxToolIterations))
+	}
 	return l.total
 }
 
@@ -152,6 +184,7 @@ func (l *loop) request(ctx context.Context, first bool) ([]llm.ToolUseEnd, error
 		reasoning json.RawMessage
 		done      *llm.Done
 		thinking  bool
+		ids       = callIDs{used: l.used, open: make(map[string][]string), place: make(map[string]int)}
 	)
 	stopThinking := func() {
 		if thinking {
@@ -172,9 +205,10 @@ func (l *loop) request(ctx context.Context, first bool) ([]llm.ToolUseEnd, error
 			stopThinking()
 		case llm.ToolUseStart:
 			stopThinking()
-			l.host.emit(contract.ToolStart{ID: c.ID, Name: c.Name})
+			l.host.emit(contract.ToolStart{ID: ids.start(c.ID), Name: c.Name})
 		case llm.ToolUseInputDelta:
 		case llm.ToolUseEnd:
+			c.ID = ids.end(c.ID)
 			calls = append(calls, c)
 		case llm.ReasoningDetails:
 			reasoning = c.Details
@@ -193,8 +227,46 @@ func (l *loop) request(ctx context.Context, first bool) ([]llm.ToolUseEnd, error
 	if len(reasoning) > 0 {
 		l.host.reasoned(reasoning)
 	}
+	// Arguments of several calls may end in another order than the calls began;
+	// the transcript keeps the latter.
+	slices.SortStableFunc(calls, func(a, b llm.ToolUseEnd) int { return ids.place[a.ID] - ids.place[b.ID] })
 	l.remember(text.String(), reasoning, calls)
-	return calls, l.account(ctx, req, text.Len(), *done)
+	answered := utf8.RuneCountInString(text.String())
+	for _, c := range calls {
+		answered += utf8.RuneCountInString(c.Name) + utf8.RuneCount(c.Arguments)
+	}
+	return calls, l.account(req, answered, *done)
+}
+
+// callIDs keeps the ids of calls apart. Some servers count calls from 0 with
+// every request; prompts, results and windows go by the id for the whole life
+// of a conversation, so an id that was used before gets a number behind it.
+type callIDs struct {
+	used map[string]bool
+	// open are the names of started calls by the provider's id, oldest first.
+	open map[string][]string
+	// place is where a call stands in the order of starts, by its name.
+	place map[string]int
+}
+
+func (c *callIDs) start(id string) string {
+	name := id
+	for n := 2; c.used[name]; n++ {
+		name = id + "-" + strconv.Itoa(n)
+	}
+	c.used[name] = true
+	c.open[id] = append(c.open[id], name)
+	c.place[name] = len(c.place)
+	return name
+}
+
+func (c *callIDs) end(id string) string {
+	names := c.open[id]
+	if len(names) == 0 {
+		return id
+	}
+	c.open[id] = names[1:]
+	return names[0]
 }
 
 func (l *loop) remember(text string, reasoning json.RawMessage, calls []llm.ToolUseEnd) {
@@ -214,8 +286,9 @@ func (l *loop) remember(text string, reasoning json.RawMessage, calls []llm.Tool
 }
 
 // account adds one request to the turn's totals and the ledger, before its
-// tools run, so that a later failure loses nothing.
-func (l *loop) account(ctx context.Context, req llm.Request, answered int, d llm.Done) error {
+// tools run, so that a later failure loses nothing. answered is the size of
+// the answer in characters.
+func (l *loop) account(req llm.Request, answered int, d llm.Done) error {
 	l.total.InputTokens += d.Input
 	l.total.OutputTokens += d.Output
 	l.total.CacheReadInputTokens += d.CacheRead
@@ -239,11 +312,11 @@ func (l *loop) account(ctx context.Context, req llm.Request, answered int, d llm
 	if l.ledger != nil {
 		line, err := l.ledger(d)
 		if err != nil {
-			return fmt.Errorf("the usage of this request could not be recorded: %w", err)
+			return &LedgerError{err}
 		}
 		u.Line = line
 	}
-	return l.host.usage(ctx, u)
+	return l.host.usage(u)
 }
 
 // runTools runs the calls of one message side by side and appends their
@@ -300,7 +373,7 @@ func (l *loop) runTool(ctx context.Context, c llm.ToolUseEnd) (r tool.Result) {
 		case contract.ModeDenyAll:
 			return refused(contract.TextDenyAll)
 		case contract.ModeAllowAll:
-		case contract.ModeAuto, contract.ModeAskForRisky:
+		default: // A mode that is missing or unknown asks, as the two others do.
 			answer, err := l.host.ask(ctx, msg.Ask{Turn: l.spec.Turn, ID: c.ID, Name: c.Name, Arguments: string(c.Arguments)})
 			if err != nil {
 				return refused(contract.TextCancelledByUser)

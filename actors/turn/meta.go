@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -29,7 +30,7 @@ type Options struct {
 	Register func(*child.Group) (release func())
 	// Client carries the provider requests; nil means llm's own.
 	Client *http.Client
-	// Getenv reads our environment variables (base URLs).
+	// Getenv reads our environment variables (base URLs); nil means none.
 	Getenv func(string) string
 	// Environ is the environment of bash; nil means the service's own without
 	// our variables.
@@ -50,6 +51,9 @@ type Options struct {
 func Factory(o Options) msg.TurnFactory {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
 	}
 	lanes := new(lanes)
 	return func(spec msg.TurnSpec) gen.MetaBehavior { return &meta{opt: o, spec: spec, lanes: lanes} }
@@ -101,6 +105,10 @@ type meta struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	now     atomic.Pointer[contract.Posture]
+	// life ends with this process. The end of ctx, a Stop, is not that: the
+	// last events may still wait for credit then.
+	life context.Context
+	die  context.CancelCauseFunc
 
 	mu     sync.Mutex
 	perms  map[string]chan msg.PermissionAnswer
@@ -114,13 +122,14 @@ func (m *meta) Init(p gen.MetaProcess) error {
 	m.perms = make(map[string]chan msg.PermissionAnswer)
 	m.edits = make(map[string]chan msg.EditAnswer)
 	m.ledger = make(map[uint64]chan error)
-	m.ctx, m.cancel = context.WithCancelCause(context.Background())
+	m.life, m.die = context.WithCancelCause(context.Background())
+	m.ctx, m.cancel = context.WithCancelCause(m.life)
 	m.now.Store(&m.spec.Posture)
 	parent := p.Parent()
 	m.emitter = newEmitter(m.spec.Turn, func(message any) {
 		if err := p.Send(parent, message); err != nil {
 			// The conversation is gone, and this process ends with it.
-			m.cancel(errCancelled)
+			m.die(errCancelled)
 		}
 	})
 	return nil
@@ -131,7 +140,7 @@ func (m *meta) Start() error {
 	last, state := m.play()
 	m.emitter.put(last, msg.TurnClosed{Turn: m.spec.Turn, Tools: state})
 	m.emitter.close()
-	<-m.ctx.Done() // Credits for what still waits arrive until the owner ends us.
+	<-m.life.Done() // Credits for what still waits arrive until the owner ends us.
 	return nil
 }
 
@@ -294,17 +303,29 @@ func (m *meta) reasoned(d json.RawMessage) {
 func (m *meta) facts(f msg.ToolFacts)     { m.emitter.put(f) }
 func (m *meta) posture() contract.Posture { return *m.now.Load() }
 
-func (m *meta) usage(ctx context.Context, u msg.RequestUsage) error {
+func (m *meta) usage(u msg.RequestUsage) error {
 	if u.Line == nil {
 		m.emitter.put(u)
 		return nil
 	}
+	// Stop does not break this off: a line takes milliseconds, and whether it
+	// was written decides how the turn ends.
+	ctx, stop := context.WithTimeoutCause(m.life, ledgerWait, errLedgerSilent)
+	defer stop()
 	failure, err := await(ctx, &m.mu, m.ledger, u.N, func() { m.emitter.put(u) })
-	if err != nil {
-		return err
+	if err == nil {
+		err = failure
 	}
-	return failure
+	if err != nil && !errors.Is(err, errCancelled) {
+		return &LedgerError{err}
+	}
+	return err
 }
+
+// ledgerWait is how long a line may take to be on disk. Ours.
+const ledgerWait = 8 * time.Second
+
+var errLedgerSilent = errors.New("the usage ledger did not answer; send again to retry")
 
 func (m *meta) ask(ctx context.Context, a msg.Ask) (msg.PermissionAnswer, error) {
 	return await(ctx, &m.mu, m.perms, a.ID, func() { m.emitter.put(a) })
@@ -318,7 +339,10 @@ func (m *meta) askEdit(ctx context.Context, a msg.AskEdit) (msg.EditAnswer, erro
 func (m *meta) HandleCall(gen.PID, gen.Ref, any) (any, error) { return nil, nil }
 
 // Terminate ends the stream and the tools. It must not wait.
-func (m *meta) Terminate(error) { m.cancel(errCancelled); m.emitter.close() }
+func (m *meta) Terminate(error) {
+	m.die(errCancelled)
+	m.emitter.close()
+}
 
 // HandleInspect tells nothing; facts are pushed.
 func (m *meta) HandleInspect(gen.PID, ...string) map[string]string { return nil }
