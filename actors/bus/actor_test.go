@@ -15,9 +15,21 @@ import (
 
 	"github.com/packetbench/packetbench/actors/msg"
 	"github.com/packetbench/packetbench/contract"
-	"github.com/packetbench/packetbench/supervisors"
 	"github.com/packetbench/packetbench/supervisors/nodetest"
 )
+
+// house is a node for one test.
+type house struct {
+	gen.Node
+	call func(to gen.Atom, request any, seconds int) (any, error)
+}
+
+func newHouse(t *testing.T, budget time.Duration) house {
+	n := nodetest.Start(t, budget)
+	return house{n, func(to gen.Atom, request any, seconds int) (any, error) {
+		return nodetest.Call(n, to, request, seconds)
+	}}
+}
 
 // listener stands for inspect: it keeps what it is told.
 type listener struct {
@@ -35,7 +47,7 @@ func (l *listener) HandleMessage(_ gen.PID, m any) error {
 
 // spawnBus starts the actor alone on a node; its reports go to its parent, the
 // node's core process, which drops them.
-func spawnBus(t *testing.T, n *supervisors.Node, l *Log, change ...func(*ServerOptions)) gen.PID {
+func spawnBus(t *testing.T, n house, l *Log, change ...func(*ServerOptions)) gen.PID {
 	t.Helper()
 	o := Options{Log: l, Server: ServerOptions{
 		Addr: "127.0.0.1:0", Dir: t.TempDir(), Logins: NewLogins(), MaxBytes: 64 << 20, MaxAge: time.Hour,
@@ -50,8 +62,8 @@ func spawnBus(t *testing.T, n *supervisors.Node, l *Log, change ...func(*ServerO
 	return pid
 }
 
-func ready(n *supervisors.Node) error {
-	answer, err := nodetest.Call(n, msg.Bus, msg.Ready{}, 10)
+func ready(n house) error {
+	answer, err := n.call(msg.Bus, msg.Ready{}, 10)
 	if err != nil {
 		return err
 	}
@@ -59,7 +71,7 @@ func ready(n *supervisors.Node) error {
 }
 
 func TestActor_LifeOfTheServer(t *testing.T) {
-	n := nodetest.Start(t, 30*time.Second)
+	n := newHouse(t, 30*time.Second)
 	heard := make(chan any, 64)
 	if _, err := n.SpawnRegister(msg.Inspect, func() gen.ProcessBehavior { return &listener{heard: heard} }, gen.ProcessOptions{}); err != nil {
 		t.Fatal(err)
@@ -119,7 +131,7 @@ func TestActor_LifeOfTheServer(t *testing.T) {
 	case <-time.After(5 * time.Second):
 		t.Fatal("no facts")
 	}
-	answer, err := nodetest.Call(n, msg.Bus, msg.Drain{}, 5)
+	answer, err := n.call(msg.Bus, msg.Drain{}, 5)
 	if err != nil || answer.(msg.Done).Err != nil {
 		t.Fatalf("drain: %v %v", answer, err)
 	}
@@ -130,7 +142,7 @@ func TestActor_LifeOfTheServer(t *testing.T) {
 
 // F80: one clear outcome, in words.
 func TestActor_PortBusy(t *testing.T) {
-	n := nodetest.Start(t, 20*time.Second)
+	n := newHouse(t, 20*time.Second)
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +160,7 @@ func TestActor_PortBusy(t *testing.T) {
 // JetStream gives up on a disk error; the actor starts it again by itself and
 // nothing taken is lost.
 func TestActor_StorageGivesUp(t *testing.T) {
-	n := nodetest.Start(t, 30*time.Second)
+	n := newHouse(t, 30*time.Second)
 	l := NewLog(LogOptions{AckWait: 300 * time.Millisecond})
 	var k *keeper
 	o := Options{Log: l, Server: ServerOptions{NoListen: true, Dir: t.TempDir(), MaxBytes: 64 << 20, MaxAge: time.Hour}}
@@ -179,7 +191,7 @@ func TestActor_StorageGivesUp(t *testing.T) {
 	defer c.Close()
 	events, _ := readUntil(t, c, wake, 50)
 	checkRun(t, events, 0)
-	if answer, err := nodetest.Call(n, msg.Bus, msg.Drain{}, 5); err != nil || answer.(msg.Done).Err != nil {
+	if answer, err := n.call(msg.Bus, msg.Drain{}, 5); err != nil || answer.(msg.Done).Err != nil {
 		t.Fatalf("drain: %v %v", answer, err)
 	}
 }
