@@ -1,0 +1,124 @@
+package bridge
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/packetbench/packetbench/config"
+	"github.com/packetbench/packetbench/contract"
+)
+
+// guard decides who a request comes from. It is pure but for its fields.
+type guard struct {
+	owner, monitor string
+	port           string
+}
+
+// cookie is the name that holds the token of one role. Browsers share cookies
+// between the ports of a host, so the port is part of it; a monitor window must
+// not replace its owner's, so the role is.
+func (g guard) cookie(c contract.Client) string {
+	return config.CookieName + "_" + string(c) + "_" + g.port
+}
+
+// refusal is an answer before any handler: status and a sentence.
+type refusal struct {
+	status int
+	text   string
+}
+
+// place refuses a request that was not meant for us: a foreign Host is DNS
+// rebinding, a foreign Origin is another site's page (F78, F79).
+func (g guard) place(r *http.Request) *refusal {
+	if !g.ownHost(r.Host) {
+		return &refusal{http.StatusForbidden, "This address is not served. Use the URL that packetbench url prints."}
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme != "http" || !strings.EqualFold(u.Host, r.Host) {
+			return &refusal{http.StatusForbidden, "Requests from another page are not served."}
+		}
+	}
+	return nil
+}
+
+// ownHost reports whether host is a loopback name or address with our port.
+func (g guard) ownHost(host string) bool {
+	name, port, err := net.SplitHostPort(host)
+	if err != nil || port != g.port {
+		return false
+	}
+	if strings.EqualFold(name, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(name)
+	return ip != nil && ip.IsLoopback()
+}
+
+// role finds the role of a request: bearer token, token in the query, or
+// cookie. The cookie of the monitor counts when the page asks for that role
+// with role=monitor, or when there is no owner's.
+func (g guard) role(r *http.Request) (c contract.Client, fromQuery, ok bool) {
+	if header := r.Header.Get("Authorization"); header != "" {
+		scheme, token, _ := strings.Cut(header, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return "", false, false
+		}
+		c, ok = g.token(strings.TrimSpace(token))
+		return c, false, ok
+	}
+	query := r.URL.Query()
+	if token := query.Get("token"); token != "" {
+		c, ok = g.token(token)
+		return c, true, ok
+	}
+	order := []contract.Client{contract.ClientOwner, contract.ClientMonitor}
+	if query.Get("role") == string(contract.ClientMonitor) || strings.HasPrefix(r.URL.Path, "/monitor") {
+		order = []contract.Client{contract.ClientMonitor, contract.ClientOwner}
+	}
+	for _, want := range order {
+		cookie, err := r.Cookie(g.cookie(want))
+		if err != nil {
+			continue
+		}
+		if c, ok := g.token(cookie.Value); ok {
+			if query.Get("role") == string(contract.ClientMonitor) {
+				c = contract.ClientMonitor // Less than one's own right is always granted.
+			}
+			return c, false, true
+		}
+	}
+	return "", false, false
+}
+
+// token compares in constant time, both tokens always.
+func (g guard) token(given string) (contract.Client, bool) {
+	sum := sha256.Sum256([]byte(given))
+	owner, monitor := sha256.Sum256([]byte(g.owner)), sha256.Sum256([]byte(g.monitor))
+	isOwner := subtle.ConstantTimeCompare(sum[:], owner[:]) == 1
+	isMonitor := subtle.ConstantTimeCompare(sum[:], monitor[:]) == 1
+	switch {
+	case given == "":
+		return "", false
+	case isOwner:
+		return contract.ClientOwner, true
+	case isMonitor:
+		return contract.ClientMonitor, true
+	}
+	return "", false
+}
+
+// setCookie hands the token over to the page.
+func (g guard) setCookie(w http.ResponseWriter, c contract.Client) {
+	value := g.owner
+	if c == contract.ClientMonitor {
+		value = g.monitor
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: g.cookie(c), Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	})
+}

@@ -1,0 +1,430 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"ergo.services/ergo/gen"
+
+	"github.com/packetbench/packetbench/actors/msg"
+	"github.com/packetbench/packetbench/contract"
+)
+
+// caller is who makes a request.
+type caller struct {
+	client contract.Client
+	// session is nil where there is no connection to push events to.
+	session *session
+}
+
+// handler runs one method. The result encodes to JSON.
+type handler func(d *doors, c caller, p json.RawMessage) (any, *contract.Failure)
+
+// The waits for an actor, in whole seconds.
+const (
+	quick = 5
+	slow  = 30
+)
+
+// table is the one list of methods for every door. Whoever is not in it is
+// unknown; contract.Client.May says who may call.
+var table map[contract.Method]handler
+
+func init() {
+	table = map[contract.Method]handler{
+		contract.MethodSubscribe:         subscribe,
+		contract.MethodUnsubscribe:       unsubscribe,
+		contract.MethodSession:           whoAmI,
+		contract.MethodListConversations: listConversations,
+		contract.MethodGetConversation:   toConversation(contract.MethodGetConversation, slow),
+		contract.MethodListProviders:     listProviders,
+		contract.MethodProviderAuth:      providerAuth,
+		contract.MethodSidecarStatus:     sidecarStatus,
+		contract.MethodACPUsage:          acpUsage,
+		contract.MethodTree:              tree,
+		contract.MethodListTerminals:     listTerminals,
+		contract.MethodStart:             toConversation(contract.MethodStart, slow),
+		contract.MethodSend:              toConversation(contract.MethodSend, slow),
+		contract.MethodCancel:            toConversation(contract.MethodCancel, quick),
+		contract.MethodChangeModel:       toConversation(contract.MethodChangeModel, quick),
+		contract.MethodSetPlanMode:       toConversation(contract.MethodSetPlanMode, quick),
+		contract.MethodSetPermissionMode: toConversation(contract.MethodSetPermissionMode, quick),
+		contract.MethodSetApproveWrites:  toConversation(contract.MethodSetApproveWrites, quick),
+		contract.MethodRespondPermission: toConversation(contract.MethodRespondPermission, quick),
+		contract.MethodRespondEdit:       toConversation(contract.MethodRespondEdit, quick),
+		contract.MethodCancelPending:     toConversation(contract.MethodCancelPending, quick),
+		contract.MethodRetry:             toConversation(contract.MethodRetry, quick),
+		contract.MethodClose:             toConversation(contract.MethodClose, quick),
+		contract.MethodApprovePlan:       toConversation(contract.MethodApprovePlan, quick),
+		contract.MethodQueueRemove:       toConversation(contract.MethodQueueRemove, quick),
+		contract.MethodDelete:            toConversation(contract.MethodDelete, slow),
+		contract.MethodRename:            toConversation(contract.MethodRename, quick),
+		contract.MethodArchive:           toConversation(contract.MethodArchive, quick),
+		contract.MethodPin:               toConversation(contract.MethodPin, quick),
+		contract.MethodOneShot:           toConversation(contract.MethodOneShot, quick),
+		contract.MethodGetSettings:       getSettings,
+		contract.MethodSetSettings:       setSettings,
+		contract.MethodSetKey:            setKey,
+		contract.MethodDeleteKey:         deleteKey,
+		contract.MethodListKeys:          listKeys,
+		contract.MethodListAudit:         listAudit,
+		contract.MethodTrustProject:      trustProject,
+		contract.MethodResetActor:        actorCall(func(n gen.Atom) any { return msg.Reset{Name: n} }),
+		contract.MethodStopActor:         actorCall(func(n gen.Atom) any { return msg.StopChild{Name: n} }),
+		contract.MethodStartActor:        actorCall(func(n gen.Atom) any { return msg.StartChild{Name: n} }),
+	}
+}
+
+// dispatch checks method, role and then runs the handler. A panic in one is
+// answered like every other fault, and the connection stays.
+func (d *doors) dispatch(c caller, m contract.Method, p json.RawMessage) (result any, failure *contract.Failure) {
+	began := time.Now()
+	run, known := table[m]
+	defer func() {
+		if fault := recover(); fault != nil {
+			result, failure = nil, d.internal("door fault", "method", string(m), "fault", fmt.Sprint(fault))
+		}
+		d.metrics.request(m, known, failure, time.Since(began))
+	}()
+	if !known {
+		return nil, contract.Fail(contract.CodeNoMethod, "Unknown method: %s", clip(string(m)))
+	}
+	if !c.client.May(m) {
+		return nil, contract.Fail(contract.CodeForbidden, "%s", contract.TextMonitor)
+	}
+	return run(d, c, p)
+}
+
+func clip(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "..."
+	}
+	return s
+}
+
+func typeName(v any) string { return fmt.Sprintf("%T", v) }
+
+// toConversation hands a method to the conversation that session_id names.
+func toConversation(m contract.Method, seconds int) handler {
+	return func(d *doors, _ caller, p json.RawMessage) (any, *contract.Failure) {
+		named, failure := params[contract.SessionParams](p)
+		if failure != nil {
+			return nil, failure
+		}
+		if !contract.ValidID(string(named.SessionID)) {
+			return nil, contract.BadParam("session_id", "want 1 to 64 of A-Z a-z 0-9 _ and -")
+		}
+		return d.conversation(named.SessionID, msg.Command{Method: m, Params: p}, seconds)
+	}
+}
+
+func whoAmI(d *doors, c caller, _ json.RawMessage) (any, *contract.Failure) {
+	return contract.Session{
+		Role: c.client, BootID: d.opt.BootID, Version: version(), ProjectPath: d.opt.ProjectPath, Head: d.opt.Log.Head(),
+	}, nil
+}
+
+func listConversations(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failure) {
+	reply, failure := d.call(msg.Store, msg.ListConversations{}, slow)
+	if failure != nil {
+		return nil, failure
+	}
+	list, ok := reply.([]contract.Summary)
+	if !ok || list == nil {
+		list = []contract.Summary{}
+	}
+	return list, nil
+}
+
+func listProviders(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failure) {
+	ctx, cancel := context.WithTimeout(context.Background(), slow*time.Second)
+	defer cancel()
+	rows, err := d.opt.Providers.List(ctx)
+	if err != nil {
+		return nil, contract.Fail(contract.CodeInternal, "%s", sentence(err))
+	}
+	return rows, nil
+}
+
+func sentence(err error) string {
+	text := err.Error()
+	if text != "" && text[0] >= 'a' && text[0] <= 'z' {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	return text
+}
+
+func providerAuth(d *doors, _ caller, raw json.RawMessage) (any, *contract.Failure) {
+	p, failure := params[contract.ProviderParams](raw)
+	if failure != nil {
+		return nil, failure
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), slow*time.Second)
+	defer cancel()
+	badge, err := d.opt.Providers.Badge(ctx, p.Provider)
+	if err != nil {
+		return nil, contract.Fail(contract.CodeBadParams, "%s", sentence(err))
+	}
+	return badge, nil
+}
+
+func sidecarStatus(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failure) {
+	if d.opt.Sidecar == nil {
+		return contract.SidecarStatus{State: "not_started"}, nil
+	}
+	return d.opt.Sidecar(), nil
+}
+
+// acpUsage is null for a conversation that no engine owns.
+func acpUsage(d *doors, _ caller, raw json.RawMessage) (any, *contract.Failure) {
+	p, failure := params[contract.SessionParams](raw)
+	if failure != nil {
+		return nil, failure
+	}
+	if !contract.ValidID(string(p.SessionID)) {
+		return nil, contract.BadParam("session_id", "want 1 to 64 of A-Z a-z 0-9 _ and -")
+	}
+	reply, failure := d.call(msg.Store, msg.GetSummary{ID: p.SessionID}, quick)
+	if failure != nil {
+		return nil, failure
+	}
+	if f, ok := reply.(msg.FoundSummary); !ok || !f.Found {
+		return nil, contract.Fail(contract.CodeNotFound, "%s%s", contract.TextNoSession, p.SessionID)
+	}
+	return nil, nil
+}
+
+func tree(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failure) {
+	return d.call(msg.Inspect, msg.GetTree{}, slow)
+}
+
+// listTerminals lists what terminals_sup supervises.
+func listTerminals(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failure) {
+	reply, failure := d.call(msg.TerminalsSup, msg.Children{}, quick)
+	if failure != nil {
+		return nil, failure
+	}
+	out := []struct {
+		TerminalID string `json:"terminal_id"`
+		State      string `json:"state"`
+	}{}
+	if list, ok := reply.(msg.ChildList); ok {
+		for _, c := range list.Children {
+			_, id, _ := strings.Cut(string(c.Name), ":")
+			out = append(out, struct {
+				TerminalID string `json:"terminal_id"`
+				State      string `json:"state"`
+			}{id, string(c.State)})
+		}
+	}
+	return out, nil
+}
+
+// settings is the answer of both settings methods.
+type settings struct {
+	App       json.RawMessage `json:"app"`
+	Providers json.RawMessage `json:"providers"`
+}
+
+func settingsReply(reply any, failure *contract.Failure) (any, *contract.Failure) {
+	if failure != nil {
+		return nil, failure
+	}
+	s, ok := reply.(msg.Settings)
+	if !ok {
+		return nil, contract.Fail(contract.CodeInternal, "The settings could not be read.")
+	}
+	if s.Failure != nil {
+		return nil, s.Failure
+	}
+	return settings{orObject(s.App), orObject(s.Providers)}, nil
+}
+
+func orObject(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+func getSettings(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failure) {
+	return settingsReply(d.call(msg.Store, msg.GetSettings{}, quick))
+}
+
+func setSettings(d *doors, _ caller, raw json.RawMessage) (any, *contract.Failure) {
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	result, failure := settingsReply(d.call(msg.Store, msg.PatchSettings{Patch: raw}, quick))
+	if failure == nil {
+		var patch map[string]json.RawMessage
+		if json.Unmarshal(raw, &patch) == nil && patch["providers"] != nil {
+			for _, r := range contract.Rows {
+				if r.Transport == contract.TransportInProcess && r.ID != contract.RowDemo {
+					d.authChanged(r.Probe)
+				}
+			}
+		}
+	}
+	return result, failure
+}
+
+// authChanged tells every window to probe again.
+func (d *doors) authChanged(probe contract.AuthProbe) {
+	body, err := contract.Marshal(contract.ProviderAuth{Provider: probe})
+	if err != nil {
+		return
+	}
+	if _, err := d.opt.Publisher.Publish(contract.SubjectProviderAuth, "", body); err != nil {
+		d.opt.Logger.Warn("badge change not published", "probe", string(probe), "reason", err)
+	}
+}
+
+// knownAccount refuses an account that no row reads.
+func knownAccount(a contract.KeyringAccount) *contract.Failure {
+	names := []string{}
+	for _, r := range contract.Rows {
+		if r.Account == a && a != "" {
+			return nil
+		}
+		if r.Account != "" {
+			names = append(names, string(r.Account))
+		}
+	}
+	if a == "api-key-minimax-api" || a == "github-token" {
+		return nil
+	}
+	return contract.BadParam("account", "want one of %s", strings.Join(names, ", "))
+}
+
+func (d *doors) accountChanged(a contract.KeyringAccount) {
+	seen := map[contract.AuthProbe]bool{}
+	for _, r := range contract.Rows {
+		if r.Account == a && !seen[r.Probe] {
+			seen[r.Probe] = true
+			d.authChanged(r.Probe)
+		}
+	}
+}
+
+func setKey(d *doors, _ caller, raw json.RawMessage) (any, *contract.Failure) {
+	p, failure := params[contract.KeyParams](raw)
+	if failure != nil {
+		return nil, failure
+	}
+	if failure := knownAccount(p.Account); failure != nil {
+		return nil, failure
+	}
+	if strings.TrimSpace(p.Value) == "" {
+		return nil, contract.BadParam("value", "must not be empty")
+	}
+	reply, failure := d.call(msg.Secret, msg.SetKey{Account: p.Account, Key: msg.Key(p.Value)}, slow)
+	if failure != nil {
+		return nil, failure
+	}
+	stored, ok := reply.(msg.StoredKey)
+	if !ok {
+		return nil, d.internal("secret answered strangely", "type", typeName(reply))
+	}
+	if stored.Err != nil {
+		return nil, contract.Fail(contract.CodeInternal, "%s", sentence(stored.Err))
+	}
+	d.accountChanged(p.Account)
+	return struct {
+		Source string `json:"source"`
+	}{stored.Source}, nil
+}
+
+func deleteKey(d *doors, _ caller, raw json.RawMessage) (any, *contract.Failure) {
+	p, failure := params[contract.KeyParams](raw)
+	if failure != nil {
+		return nil, failure
+	}
+	if failure := knownAccount(p.Account); failure != nil {
+		return nil, failure
+	}
+	if failure := done(d.call(msg.Secret, msg.DeleteKey{Account: p.Account}, slow)); failure != nil {
+		return nil, failure
+	}
+	d.accountChanged(p.Account)
+	return struct{}{}, nil
+}
+
+// done reads a reply that has nothing to tell but its failure.
+func done(reply any, failure *contract.Failure) *contract.Failure {
+	if failure != nil {
+		return failure
+	}
+	if r, ok := reply.(msg.Done); ok && r.Err != nil {
+		return contract.Fail(contract.CodeInternal, "%s", sentence(r.Err))
+	}
+	return nil
+}
+
+func listKeys(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failure) {
+	return d.call(msg.Secret, msg.KeyStatus{}, slow)
+}
+
+func listAudit(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failure) {
+	reply, failure := d.call(msg.Store, msg.ListAudit{}, quick)
+	if failure != nil {
+		return nil, failure
+	}
+	entries, ok := reply.([]contract.AuditEntry)
+	if !ok || entries == nil {
+		entries = []contract.AuditEntry{}
+	}
+	return entries, nil
+}
+
+func trustProject(d *doors, _ caller, raw json.RawMessage) (any, *contract.Failure) {
+	p, failure := params[contract.TrustProjectParams](raw)
+	if failure != nil {
+		return nil, failure
+	}
+	if p.ProjectPath == "" {
+		return nil, contract.BadParam("project_path", "must not be empty")
+	}
+	if failure := done(d.call(msg.Store, msg.SetTrust{ProjectPath: p.ProjectPath, Trusted: p.Trusted}, quick)); failure != nil {
+		return nil, failure
+	}
+	return struct{}{}, nil
+}
+
+// supervisorNames are asked, in this order, whose child a name is.
+var supervisorNames = []gen.Atom{
+	msg.CoreSup, msg.AgentSup, msg.SessionsSup, msg.EnginesSup, msg.TerminalsSup, msg.MCPSup,
+	msg.OpsSup, msg.EdgeSup, msg.ViewersSup,
+}
+
+// actorCall is an operator's action on a registered name of the tree.
+func actorCall(request func(gen.Atom) any) handler {
+	return func(d *doors, _ caller, raw json.RawMessage) (any, *contract.Failure) {
+		p, failure := params[contract.ActorParams](raw)
+		if failure != nil {
+			return nil, failure
+		}
+		if p.Name == "" || len(p.Name) > 255 {
+			return nil, contract.BadParam("name", "want a registered name of the tree")
+		}
+		name := gen.Atom(p.Name)
+		for _, sup := range supervisorNames {
+			reply, failure := d.call(sup, request(name), 6)
+			if failure != nil {
+				return nil, failure
+			}
+			a, ok := reply.(msg.ChildAnswer)
+			if !ok {
+				return nil, d.internal("supervisor answered strangely", "type", typeName(reply))
+			}
+			if a.Err != nil && a.Err.Code == contract.CodeNotFound {
+				continue
+			}
+			return contract.ActorResult{State: string(a.State)}, a.Err
+		}
+		return nil, msg.RefuseUnknown(name)
+	}
+}
