@@ -20,7 +20,7 @@ import (
 const childEnv = "STORE_TEST_CHILD"
 
 // children are the programs that tests run beside themselves.
-var children = map[string]func(home string) error{"lock": childLock, "saves": childSaves, "full": childFull}
+var children = map[string]func(home string) error{"lock": childLock}
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(childEnv); name != "" {

@@ -281,3 +281,32 @@ func TestBaseline(t *testing.T) {
 		t.Fatalf("baselines of another: %+v", got)
 	}
 }
+
+// BenchmarkLoad5MB reads a long conversation.
+func BenchmarkLoad5MB(b *testing.B) {
+	s := newShelf(home(b))
+	r := record("c-1", 5000)
+	for i := range r.Messages {
+		r.Messages[i].Content = strings.Repeat("words of a message ", 50)
+	}
+	must(b, s.save("c-1", &volume{}, encode(b, r)))
+	for b.Loop() {
+		if got := s.load("c-1", &volume{}); got.err != nil {
+			b.Fatal(got.err)
+		}
+	}
+}
+
+// BenchmarkSave5MB replaces its file.
+func BenchmarkSave5MB(b *testing.B) {
+	s := newShelf(home(b))
+	r := record("c-1", 5000)
+	for i := range r.Messages {
+		r.Messages[i].Content = strings.Repeat("words of a message ", 50)
+	}
+	body := encode(b, r)
+	var v volume
+	for b.Loop() {
+		must(b, s.save("c-1", &v, body))
+	}
+}
