@@ -394,12 +394,6 @@ func trustProject(d *doors, _ caller, raw json.RawMessage) (any, *contract.Failu
 	return struct{}{}, nil
 }
 
-// supervisorNames are asked, in this order, whose child a name is.
-var supervisorNames = []gen.Atom{
-	msg.CoreSup, msg.AgentSup, msg.SessionsSup, msg.EnginesSup, msg.TerminalsSup, msg.MCPSup,
-	msg.OpsSup, msg.EdgeSup, msg.ViewersSup,
-}
-
 // actorCall is an operator's action on a registered name of the tree.
 func actorCall(request func(gen.Atom) any) handler {
 	return func(d *doors, _ caller, raw json.RawMessage) (any, *contract.Failure) {
@@ -411,7 +405,7 @@ func actorCall(request func(gen.Atom) any) handler {
 			return nil, contract.BadParam("name", "want a registered name of the tree")
 		}
 		name := gen.Atom(p.Name)
-		for _, sup := range supervisorNames {
+		if sup, ok := msg.SupervisorOf(name); ok {
 			reply, failure := d.call(sup, request(name), 6)
 			if failure != nil {
 				return nil, failure
@@ -419,9 +413,6 @@ func actorCall(request func(gen.Atom) any) handler {
 			a, ok := reply.(msg.ChildAnswer)
 			if !ok {
 				return nil, d.internal("supervisor answered strangely", "type", typeName(reply))
-			}
-			if a.Err != nil && a.Err.Code == contract.CodeNotFound {
-				continue
 			}
 			return contract.ActorResult{State: string(a.State)}, a.Err
 		}

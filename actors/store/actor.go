@@ -330,6 +330,8 @@ func (a *actor) request(from gen.PID, ref gen.Ref, request any) (answer any, now
 		a.load(m.ID, later)
 	case msg.SaveConversationNow:
 		a.save(m.SaveConversation, func(s msg.Saved) { later(s) })
+	case msg.Ready:
+		return msg.Done{}, true // Early calls wait for the index.
 	case msg.ListConversations:
 		return a.index.list(), true
 	case msg.GetSummary:

@@ -378,7 +378,11 @@ func (s *service) drainCore(ctx context.Context) error {
 	if done, ok := reply.(msg.Done); ok && err == nil {
 		err = done.Err
 	}
-	return errors.Join(err, s.log.Drain(ctx))
+	reply, busErr := s.call(ctx, msg.Bus, msg.Drain{})
+	if done, ok := reply.(msg.Done); ok && busErr == nil {
+		busErr = done.Err
+	}
+	return errors.Join(err, busErr)
 }
 
 // turnOptions is what every in-process turn shares.

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"ergo.services/ergo/gen"
+
+	"github.com/packetbench/packetbench/actors/bridge"
+	"github.com/packetbench/packetbench/actors/bus"
+	"github.com/packetbench/packetbench/actors/conversation"
+	"github.com/packetbench/packetbench/actors/inspect"
+	"github.com/packetbench/packetbench/actors/msg"
+	"github.com/packetbench/packetbench/actors/secret"
+	"github.com/packetbench/packetbench/actors/store"
+	"github.com/packetbench/packetbench/actors/turn"
+	"github.com/packetbench/packetbench/actors/turn/llm"
+	"github.com/packetbench/packetbench/apps/agent"
+	"github.com/packetbench/packetbench/apps/core"
+	"github.com/packetbench/packetbench/apps/edge"
+	"github.com/packetbench/packetbench/apps/ops"
+	"github.com/packetbench/packetbench/config"
+	"github.com/packetbench/packetbench/contract"
+	"github.com/packetbench/packetbench/supervisors"
+	"github.com/packetbench/packetbench/ui"
+)
+
+// startCore starts the store, the key reader and the bus, and waits until the
+// store has read its index and the log takes events.
+func (s *service) startCore() error {
+	s.log = bus.NewLog(bus.LogOptions{Logger: s.logger, Status: func(up bool, reason string) {
+		if !up && !s.draining.Load() {
+			s.logger.Error("event log down", "reason", reason)
+		}
+	}})
+	app := core.CreateApp(core.Options{
+		Common: s.common(),
+		Store: store.Options{
+			Paths: s.cfg.Paths,
+			CheckRow: func(line []byte) error {
+				_, err := llm.DecodeLedgerRow(line)
+				return err
+			},
+			Providers: map[string]store.Normalise{
+				"ollama_base_url":                     llm.NormaliseOllama,
+				"minimax_base_url":                    llm.NormaliseMiniMax,
+				"custom_compat_base_url":              llm.NormaliseCustom,
+				"ollama_keep_alive":                   llm.NormaliseKeepAlive,
+				"named_provider_base_urls.anthropic":  llm.NormaliseAnthropic,
+				"named_provider_base_urls.openai":     llm.NormaliseOpenAI,
+				"named_provider_base_urls.openrouter": llm.NormaliseOpenRouter,
+			},
+		},
+		Secret: secret.Options{Paths: s.cfg.Paths, Getenv: s.getenv},
+		Bus: bus.Options{Log: s.log, Server: bus.ServerOptions{
+			Addr: s.cfg.NATSAddr, NoListen: s.cfg.NoNATSListen, Dir: s.cfg.Paths.Events(), Logins: s.logins,
+			MaxBytes: s.cfg.LogMaxBytes, MaxAge: s.cfg.LogMaxAge, Logger: s.logger,
+		}},
+		OnEnd: s.onEnd(msg.CoreApp),
+	})
+	if err := supervisors.StartApp(s.node, app); err != nil {
+		return fmt.Errorf("the core of the service did not start: %w", err)
+	}
+	if err := s.waitReady(msg.Store); err != nil {
+		return err
+	}
+	return s.waitReady(msg.Bus)
+}
+
+// startAgent starts the work; no conversation runs yet.
+func (s *service) startAgent() error {
+	return supervisors.StartApp(s.node, agent.CreateApp(agent.Options{
+		Common: s.common(), MaxAwake: s.cfg.MaxAwake,
+		Conversation: conversation.Options{
+			BootID: s.boot, Publisher: s.log, NewTurn: turn.Factory(s.turnOptions()), Idle: s.cfg.Idle,
+			Models: func(row contract.RowID) []contract.Model {
+				return llm.Models(row, llm.ModelSettings{Prices: s.prices, At: time.Now()})
+			},
+			Window: func(p contract.ProviderID, model string) uint64 {
+				tokens, known := llm.ContextWindow(p, model)
+				if !known {
+					return 0
+				}
+				return tokens
+			},
+		},
+		OnEnd: s.onEnd(msg.AgentApp),
+	}))
+}
+
+// startOps starts the view on the tree.
+func (s *service) startOps() error {
+	return supervisors.StartApp(s.node, ops.CreateApp(ops.Options{
+		Common: s.common(),
+		Inspect: inspect.Options{
+			BootID: s.boot, Publisher: s.log, Sources: []gen.Atom{msg.CoreSup, msg.AgentSup, msg.SessionsSup, msg.EnginesSup, msg.TerminalsSup, msg.MCPSup, msg.OpsSup, msg.EdgeSup, msg.ViewersSup},
+		},
+		OnEnd: s.onEnd(msg.OpsApp),
+	}))
+}
+
+// startEdge opens the doors and takes the address they got.
+func (s *service) startEdge() error {
+	s.run = runFile{
+		PID: os.Getpid(), BootID: s.boot, OwnerToken: token(16), MonitorToken: token(16), Version: config.Version,
+		NATSOwner: s.logins.Owner, NATSMonitor: s.logins.Monitor,
+	}
+	var page fs.FS
+	if ui.Built() {
+		page = ui.Files()
+	}
+	app := edge.CreateApp(edge.Options{
+		Common: s.common(),
+		Bridge: bridge.Options{
+			Addr: s.cfg.Addr, BootID: s.boot, OwnerToken: s.run.OwnerToken, MonitorToken: s.run.MonitorToken,
+			Log: s.log, Publisher: s.log, Commands: s.log,
+			Providers: &providers{node: s.node, getenv: s.getenv, client: llm.NewHTTPClient(), prices: s.prices},
+			Page:      page, Ready: s.ready.Load, ProjectPath: s.cfg.StartedIn, Logger: s.logger,
+			Gauges: map[string]func() float64{
+				"packetbench_log_waiting":   func() float64 { return float64(s.log.Figures().Waiting) },
+				"packetbench_log_in_flight": func() float64 { return float64(s.log.Figures().InFlight) },
+				"packetbench_log_dropped":   func() float64 { return float64(s.node.LogDropped()) },
+			},
+		},
+		OnEnd: s.onEnd(msg.EdgeApp),
+	})
+	if err := supervisors.StartApp(s.node, app); err != nil {
+		return fmt.Errorf("the doors did not open: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	reply, err := s.call(ctx, msg.Bridge, msg.Ready{})
+	if err != nil {
+		return fmt.Errorf("the doors did not open: %w", err)
+	}
+	opened, ok := reply.(msg.Opened)
+	if !ok {
+		return errors.New("the doors did not open: the bridge gave an unexpected answer")
+	}
+	if opened.Err != nil {
+		return opened.Err
+	}
+	s.run.URL = "http://" + opened.Addr
+	if addr := s.log.NATSAddr(); addr != "" {
+		s.run.NATSURL = "nats://" + addr
+	}
+	return nil
+}
+
+// drainEdge closes the doors first: nobody asks for anything any more.
+func (s *service) drainEdge(ctx context.Context) error {
+	within := 500 * time.Millisecond
+	_, err := s.call(ctx, msg.Bridge, msg.CloseDoors{Within: within})
+	return err
+}
