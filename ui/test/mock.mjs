@@ -286,7 +286,8 @@ export async function startMock({ port = 0, seed = () => [], bootId = 'boot-1' }
     })
     what(c, 'turn-started', { turn_id: id })
     patch(c, { status: 'active' })
-    const on = () => live(c)?.turn_id === id
+    c.cancelled = false
+    const on = () => live(c)?.turn_id === id && !c.cancelled
     const say = async (type, words) => {
       for (const piece of words.match(/.{1,12}/gs) ?? []) {
         if (!on()) return
@@ -381,6 +382,7 @@ export async function startMock({ port = 0, seed = () => [], bootId = 'boot-1' }
     },
     cancel_api_agent_session: (p) => {
       const c = need(p.session_id)
+      c.cancelled = true
       c.queue = []
       c.messages = c.messages.filter((m) => !m.queued)
       what(c, 'queue-changed', { items: [] })

@@ -37,6 +37,7 @@ export function App() {
   const navigation = useMemo((): Navigation => ({ route, go }), [route])
   const link = useBench((s) => s.link)
   const role = useBench((s) => s.session?.role)
+  useTitle(route)
   const refused = link.phase === 'unauthorized'
   return (
     <NavigationProvider value={navigation}>
@@ -52,6 +53,18 @@ export function App() {
       <ToastSlot />
     </NavigationProvider>
   )
+}
+
+/** The tab says what it shows, and how many conversations wait. */
+function useTitle(route: Route): void {
+  const id = route.view === 'monitor' ? route.id : routeId(route)
+  const name = useBench((s) => s.summaries?.find((x) => x.session_id === id)?.title ?? '')
+  const need = useBench((s) =>
+    (s.summaries ?? []).reduce((n, x) => n + (x.needs_you > 0 && !x.archived ? 1 : 0), 0),
+  )
+  useEffect(() => {
+    document.title = `${need > 0 ? `(${need}) ` : ''}${name === '' ? '' : `${name} · `}PacketBench`
+  }, [name, need])
 }
 
 const routeId = (route: Route): string =>

@@ -10,13 +10,14 @@ import { readStored, writeStored } from '../store/storage'
 import { createBench } from '../store/stores'
 import { BenchProvider } from '../view/bench'
 import { App } from './App'
+import { parseRoute } from './route'
 
 // A bare address opens the last view.
 const last = readStored('path')
 if (location.pathname === '/' && last.startsWith('/agents')) history.replaceState(null, '', last)
 addEventListener('pagehide', () => writeStored(location.pathname, 'path'))
 
-const link = openPageLink()
+const link = openPageLink(parseRoute(location.pathname).view === 'monitor')
 const bench = createBench(link, createCommands(link), frameSchedule)
 
 // A laptop that wakes, a cable that comes back: ask at once.
@@ -34,3 +35,8 @@ if (root) {
     </BenchProvider>,
   )
 }
+
+// Heavy chunks come in idle time, before the first answer needs them.
+const idle: (f: () => void) => void =
+  typeof requestIdleCallback === 'function' ? requestIdleCallback : (f) => setTimeout(f, 1000)
+idle(() => void import('../view/conversation/Markdown').catch(() => undefined))

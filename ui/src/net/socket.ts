@@ -359,14 +359,18 @@ export function createLink(options: LinkOptions): Link {
   }
 }
 
-/** The link of this page: same origin, authenticated by its cookie. */
-export function openPageLink(): Link {
+/**
+ * The link of this page: same origin, authenticated by its cookie. A Monitor
+ * asks for the lesser role, also where an owner's cookie is there.
+ */
+export function openPageLink(monitor: boolean): Link {
+  const role = monitor ? '?role=monitor' : ''
   const scheme = location.protocol === 'https:' ? 'wss:' : 'ws:'
   return createLink({
-    open: () => adopt(new WebSocket(`${scheme}//${location.host}/ws`)),
+    open: () => adopt(new WebSocket(`${scheme}//${location.host}/ws${role}`)),
     probe: async () => {
       try {
-        const answer = await fetch('/rpc', {
+        const answer = await fetch(`/rpc${role}`, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
           body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'get_session', params: {} }),

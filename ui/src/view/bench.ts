@@ -28,7 +28,7 @@ const subscribeClock = (f: () => void): (() => void) => {
   return () => clearInterval(timer)
 }
 
-/** The time in ms, renewed each second, for what counts on screen. */
-export function useNow(): number {
-  return useSyncExternalStore(subscribeClock, () => Math.floor(Date.now() / 1000) * 1000)
+/** The time in ms, renewed in steps, for what counts on screen. */
+export function useNow(stepMs = 1000): number {
+  return useSyncExternalStore(subscribeClock, () => Math.floor(Date.now() / stepMs) * stepMs)
 }

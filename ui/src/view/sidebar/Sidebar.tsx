@@ -21,7 +21,8 @@ export function Sidebar() {
   const [search, setSearch] = useState('')
   const [deleting, setDeleting] = useState<Summary>()
   const searchField = useRef<HTMLInputElement>(null)
-  const now = useNow()
+  // Ages are told in minutes.
+  const now = useNow(30_000)
   // The list is ordered by facts, not by the clock.
   const sections = useMemo(
     () => sectionsOf(summaries ?? [], filter, search),

@@ -1,0 +1,10 @@
+// run.mjs: what a person does with the page, against the real program.
+//
+//   node e2e/run.mjs [part of a scenario's name]
+//
+// Needs a built page (npm run build) and Chromium (CHROMIUM, else
+// /usr/bin/chromium). PACKETBENCH_BIN names a program that is built already.
+import { runAll } from './harness.mjs'
+import { scenarios } from './scenarios.mjs'
+
+await runAll(scenarios, process.argv[2])

@@ -1,0 +1,449 @@
+// scenarios.mjs: what a person does with the page, told step by step. Controls
+// are found by role and name, as a person who cannot see finds them.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { assert, shots } from './harness.mjs'
+
+const message = (page) => page.getByRole('textbox', { name: 'Message' })
+const card = (page) => page.getByRole('region', { name: 'Permission required: bash' })
+const transcript = (page) => page.getByRole('log', { name: 'Transcript' })
+
+/** Starts a demo conversation and waits for its pane. */
+async function launch(page, service, words, mode) {
+  await page.goto(service.url)
+  await page.goto(`${service.base}/agents/new`)
+  if (mode) {
+    const advanced = page.getByRole('button', { name: /^Advanced/ })
+    if ((await advanced.getAttribute('aria-expanded')) !== 'true') await advanced.click()
+    await page.getByRole('radio', { name: mode }).click()
+  }
+  await page.getByRole('combobox', { name: 'Project folder' }).fill(service.project)
+  await page.getByRole('textbox', { name: 'What would you like to work on?' }).fill(words)
+  const button = page.getByRole('button', { name: /^Launch/ })
+  await page.waitForFunction(
+    (el) => el?.getAttribute('aria-disabled') === 'false',
+    await button.elementHandle(),
+  )
+  await button.click()
+  await page.waitForURL(/\/agents\/c-/)
+  await message(page).waitFor()
+  return new URL(page.url()).pathname
+}
+
+/** Waits until no turn runs and says how it stands. */
+async function settled(page, word = 'Idle') {
+  await page.locator('main header').getByText(word, { exact: true }).waitFor()
+}
+
+async function count(locator, n) {
+  await locator
+    .page()
+    .waitForFunction(
+      ([el, want]) => el.querySelectorAll('.bubble').length === want,
+      [await transcript(locator.page()).elementHandle(), n],
+    )
+}
+
+/** A WebSocket of the page in the test's hand: cut it, keep it cut, let it be. */
+async function holdSocket(page) {
+  const held = { cut: false, live: new Set() }
+  await page.routeWebSocket(/\/ws$/, (ws) => {
+    if (held.cut) {
+      ws.close()
+      return
+    }
+    ws.connectToServer()
+    held.live.add(ws)
+  })
+  return {
+    cut: async () => {
+      held.cut = true
+      for (const ws of held.live) await ws.close()
+      held.live.clear()
+    },
+    mend: () => {
+      held.cut = false
+    },
+  }
+}
+
+/** Controls without a name, and things that sit where they must not. */
+async function audit(page) {
+  const client = await page.context().newCDPSession(page)
+  const { nodes } = await client.send('Accessibility.getFullAXTree')
+  const named = [
+    'button',
+    'link',
+    'textbox',
+    'combobox',
+    'checkbox',
+    'radio',
+    'menuitem',
+    'option',
+    'tab',
+    'img',
+    'region',
+    'dialog',
+    'listbox',
+  ]
+  const nameless = nodes
+    .filter((n) => !n.ignored && named.includes(n.role?.value) && !n.name?.value)
+    .map((n) => n.role.value)
+  const nested = await page.evaluate(
+    () => document.querySelectorAll('a button, button a, button button, a a, label button').length,
+  )
+  const ids = await page.evaluate(() => {
+    const all = [...document.querySelectorAll('[id]')].map((el) => el.id)
+    return all.filter((id, i) => all.indexOf(id) !== i)
+  })
+  const sideways = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+  const small = await page.evaluate(() =>
+    [...document.querySelectorAll('button, a[href]')]
+      .filter((el) => el.offsetParent !== null && el.getBoundingClientRect().width > 0)
+      .filter((el) => el.getBoundingClientRect().height < 16)
+      .map((el) => el.textContent ?? ''),
+  )
+  assert(nameless.length === 0, `controls without a name: ${nameless.join(', ')}`)
+  assert(nested === 0, `${nested} controls sit inside another control`)
+  assert(ids.length === 0, `ids used twice: ${ids.join(', ')}`)
+  assert(sideways <= 0, `the page scrolls sideways by ${sideways}`)
+  assert(small.length === 0, `targets too small to hit: ${small.join(', ')}`)
+}
+
+export const scenarios = [
+  [
+    'a fresh machine is offered the demo',
+    async ({ service, open }) => {
+      const page = await open()
+      await page.goto(service.url)
+      assert(!page.url().includes('token'), 'the token stayed in the address')
+      assert(
+        (await page.evaluate(() => document.cookie)) === '',
+        'the page can read the cookie that signs it in',
+      )
+      await page
+        .getByText('No provider is set up yet — this demo runs offline. Add a key in Settings.')
+        .waitFor()
+      await page.getByRole('button', { name: 'Provider Offline demo (scripted)' }).click()
+      const shelf = page.getByRole('listbox', { name: 'Provider' })
+      for (const group of ['Anthropic', 'OpenAI', 'Other']) {
+        await shelf.getByRole('group', { name: group }).waitFor()
+      }
+      // A row that is not ready may be looked at, and says what is missing.
+      await shelf.getByRole('option', { name: /^Claude \(API\)/ }).click()
+      await page.getByRole('textbox', { name: 'What would you like to work on?' }).fill('x')
+      const button = page.getByRole('button', { name: 'Launch' })
+      assert(
+        (await button.getAttribute('aria-disabled')) === 'true',
+        'Launch is enabled without a key',
+      )
+      assert(((await button.getAttribute('title')) ?? '').length > 6, 'Launch does not say why')
+    },
+  ],
+  [
+    'a prompt is answered in a second window',
+    async ({ service, open }) => {
+      const a = await open()
+      const path = await launch(a, service, 'Please run a command')
+      await card(a).waitFor()
+      const b = await open()
+      await b.goto(service.url)
+      await b.goto(service.base + path)
+      await card(b).waitFor()
+      // F47: what was typed in the first window is in the second.
+      await transcript(b).getByText('Please run a command').waitFor()
+      // F45: one answer, and both windows know.
+      await card(b)
+        .getByRole('button', { name: /^Allow Y/ })
+        .click()
+      await a.getByText('Answered in another window').waitFor()
+      await card(a).waitFor({ state: 'detached' })
+      await settled(a)
+      await settled(b)
+      await transcript(a).getByText('exit 0').waitFor()
+      assert(
+        !(await b.getByText('Answered in another window').isVisible()),
+        'B took its own answer for another’s',
+      )
+    },
+  ],
+  [
+    'a reload keeps the prompt, and Y answers it',
+    async ({ service, open }) => {
+      const page = await open()
+      await launch(page, service, 'run it')
+      await card(page).waitFor()
+      await page.reload()
+      await card(page).waitFor()
+      // Typing a y is typing.
+      await message(page).fill('')
+      await message(page).press('y')
+      assert(await card(page).isVisible(), 'a typed y answered the prompt')
+      await message(page).fill('')
+      await page.evaluate(() => document.activeElement?.blur())
+      await page.keyboard.press('y')
+      await card(page).waitFor({ state: 'detached' })
+      await settled(page)
+    },
+  ],
+  [
+    'a denial with a reason goes on with the turn',
+    async ({ service, open }) => {
+      const page = await open()
+      await launch(page, service, 'run something')
+      await card(page).getByRole('button', { name: 'with reason…' }).click()
+      await page.getByRole('textbox', { name: 'Reason' }).fill('not today')
+      await page.getByRole('button', { name: 'Deny & steer' }).click()
+      await card(page).waitFor({ state: 'detached' })
+      await transcript(page).getByText('denied by you').waitFor()
+      await settled(page)
+    },
+  ],
+  [
+    'a dropped connection catches up and sends once',
+    async ({ service, open }) => {
+      const page = await open()
+      const socket = await holdSocket(page)
+      await launch(page, service, 'run before the cut')
+      await card(page).waitFor()
+      await socket.cut()
+      await page.getByText(/Agents keep running/).waitFor()
+      // F41: what is typed while cut off waits where one can see it.
+      await message(page).fill('sent while away')
+      await message(page).press('Enter')
+      await transcript(page).getByText('Not sent yet').waitFor()
+      // Meanwhile somebody else answers, and the turn goes on.
+      const b = await open()
+      await b.goto(service.url)
+      await b.goto(service.base + new URL(page.url()).pathname)
+      await card(b)
+        .getByRole('button', { name: /^Allow Y/ })
+        .click()
+      await settled(b)
+      socket.mend()
+      await page.getByRole('status', { name: 'Connection' }).getByText('Connected').waitFor()
+      // F38: the missed part of the turn is there without a reload.
+      await card(page).waitFor({ state: 'detached' })
+      await transcript(page).getByText('Not sent yet').waitFor({ state: 'detached' })
+      await settled(b)
+      await settled(page)
+      assert(
+        (await transcript(b).getByText('sent while away', { exact: true }).count()) === 1,
+        'the message arrived twice, or not at all',
+      )
+    },
+  ],
+  [
+    'a message during a turn is queued and goes in its turn',
+    async ({ service, open }) => {
+      const page = await open()
+      await launch(page, service, 'run first')
+      await card(page).waitFor()
+      await message(page).fill('and then this')
+      await message(page).press('Enter')
+      await transcript(page).getByText('(queued)').waitFor()
+      await page.evaluate(() => document.activeElement?.blur())
+      await page.keyboard.press('y')
+      await transcript(page).getByText('(queued)').waitFor({ state: 'detached' })
+      await count(transcript(page), 2)
+      await settled(page)
+      await page.getByRole('region', { name: 'Turn 2, done' }).waitFor()
+    },
+  ],
+  [
+    'Stop ends the turn and drops the queue',
+    async ({ service, open }) => {
+      const page = await open()
+      await launch(page, service, 'run until stopped')
+      await card(page).waitFor()
+      await message(page).fill('never')
+      await message(page).press('Enter')
+      await transcript(page).getByText('(queued)').waitFor()
+      await page.getByRole('button', { name: 'Stop turn' }).click()
+      await settled(page)
+      await page.getByText('Stopped.', { exact: true }).waitFor()
+      await count(transcript(page), 1)
+      await card(page).waitFor({ state: 'detached' })
+    },
+  ],
+  [
+    'an edit waits for review and is kept',
+    async ({ service, open }) => {
+      const page = await open()
+      await launch(page, service, 'hello')
+      await settled(page)
+      await page.getByRole('button', { name: 'Choose a posture' }).click()
+      await page.getByRole('menuitemcheckbox', { name: /Approve writes/ }).click()
+      await page.getByRole('button', { name: /approve writes on/ }).waitFor()
+      await message(page).fill('edit the file')
+      await message(page).press('Enter')
+      const edit = page.getByRole('region', { name: /^Edit to review/ })
+      await edit.getByRole('button', { name: /^Keep/ }).click()
+      await edit.waitFor({ state: 'detached' })
+      await settled(page)
+      assert(existsSync(join(service.project, 'packetbench-demo.md')), 'the file was not written')
+    },
+  ],
+  [
+    'a failed turn says so and offers to retry',
+    async ({ service, open }) => {
+      const page = await open()
+      await launch(page, service, 'fail, would you')
+      await settled(page, 'Failed')
+      await page.getByText('Last turn failed.').waitFor()
+      await page.getByRole('button', { name: 'Retry' }).click()
+      await settled(page, 'Active').catch(() => undefined)
+      await settled(page, 'Failed')
+      await count(transcript(page), 1)
+    },
+  ],
+  [
+    'rename, archive and delete',
+    async ({ service, open }) => {
+      const page = await open()
+      const path = await launch(page, service, 'short one')
+      await settled(page)
+      const menu = page.getByRole('button', { name: 'Conversation menu' })
+      await menu.click()
+      await page.getByRole('menuitem', { name: /^Rename/ }).click()
+      await page.getByRole('textbox', { name: 'Title' }).fill('A better title')
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: 'A better title' }).waitFor()
+      await menu.click()
+      await page.getByRole('menuitem', { name: 'Archive' }).click()
+      await page.getByRole('tab', { name: /^Archived/ }).click()
+      const list = page.getByRole('complementary', { name: 'Conversations' })
+      await list.getByRole('link', { name: /A better title/ }).waitFor()
+      await menu.click()
+      await page.getByRole('menuitem', { name: 'Delete…' }).click()
+      await page
+        .getByRole('dialog', { name: 'Delete conversation?' })
+        .getByRole('button', { name: 'Delete' })
+        .click()
+      await page.waitForURL(/\/agents\/new/)
+      await page.goto(service.base + path)
+      await page.getByText('Conversation not found').waitFor()
+    },
+  ],
+  [
+    'a Monitor watches and has no control',
+    async ({ service, open }) => {
+      const page = await open()
+      const path = await launch(page, service, 'run for the monitor')
+      await card(page).waitFor()
+      const watcher = await open()
+      await watcher.goto(`${service.base}/?token=${service.run().monitor_token}`)
+      await watcher.goto(service.base + path.replace('/agents/', '/monitor/'))
+      await watcher.getByText('Read-only Monitor').waitFor()
+      await card(watcher).waitFor()
+      assert((await watcher.getByRole('textbox').count()) === 0, 'there is something to type into')
+      assert(
+        (await watcher.getByRole('button', { name: /Allow|Deny|Stop|Send/ }).count()) === 0,
+        'there is an answer to give',
+      )
+      await page.evaluate(() => document.activeElement?.blur())
+      await page.keyboard.press('n')
+      await card(watcher).waitFor({ state: 'detached' })
+      await settled(page)
+    },
+  ],
+  [
+    'a service that was started again is explained',
+    async ({ open, bin, freshHome, startService }) => {
+      const home = freshHome()
+      const first = await startService({ bin, home })
+      let second
+      try {
+        const page = await open()
+        await launch(page, first, 'hello there')
+        await settled(page)
+        await first.stop()
+        // F40: the page goes on trying, visibly.
+        await page.getByText(/Agents keep running/).waitFor()
+        second = await startService({ bin, home, addr: new URL(first.base).host })
+        await page.getByText('packetbench url').waitFor()
+        await page.goto(second.url)
+        const list = page.getByRole('complementary', { name: 'Conversations' })
+        await list.getByRole('link', { name: /hello there/ }).click()
+        await transcript(page).getByText('hello there').waitFor()
+      } finally {
+        await first.stop()
+        await second?.stop()
+      }
+    },
+  ],
+  [
+    'a reader who scrolled up is not moved',
+    async ({ service, open }) => {
+      const page = await open({ viewport: { width: 900, height: 420 } })
+      await launch(page, service, 'one')
+      await settled(page)
+      for (const words of ['two', 'three']) {
+        await message(page).fill(words)
+        await message(page).press('Enter')
+        await page.getByRole('region', { name: `Turn ${words === 'two' ? 2 : 3}, done` }).waitFor()
+      }
+      const log = page.locator('.log')
+      await log.evaluate((el) => (el.scrollTop = 40))
+      await page.getByRole('button', { name: /^(Latest|\d+ new)$/ }).waitFor()
+      const before = await log.evaluate((el) => el.scrollTop)
+      await message(page).fill('four')
+      await message(page).press('Enter')
+      await page.getByRole('button', { name: /^\d+ new$/ }).waitFor()
+      await settled(page)
+      const after = await log.evaluate((el) => el.scrollTop)
+      assert(Math.abs(after - before) < 4, `the view moved from ${before} to ${after}`)
+      await page.getByRole('button', { name: /new$/ }).click()
+      await page.getByRole('button', { name: /^(Latest|\d+ new)$/ }).waitFor({ state: 'detached' })
+    },
+  ],
+  [
+    'roles, names and widths, in both themes',
+    async ({ service, open }) => {
+      for (const colorScheme of ['dark', 'light']) {
+        for (const [width, height] of [
+          [1440, 900],
+          [420, 900],
+          [360, 740],
+        ]) {
+          const page = await open({ colorScheme, viewport: { width, height } })
+          const shot = (name) =>
+            page.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}.png`) })
+          const path = await launch(page, service, 'run it for the picture')
+          await card(page).waitFor()
+          assert(
+            (await page.evaluate(() => document.documentElement.dataset.theme)) === colorScheme,
+            'the theme is not the system’s',
+          )
+          await audit(page)
+          await shot('conversation')
+          await page.evaluate(() => document.activeElement?.blur())
+          await page.keyboard.press('y')
+          await settled(page)
+          await page.getByText(/exit 0/).waitFor()
+          await shot('answered')
+          await page.goto(`${service.base}/agents/new`)
+          await page.getByRole('button', { name: /^Provider/ }).click()
+          await page.getByRole('listbox', { name: 'Provider' }).waitFor()
+          await audit(page)
+          await shot('launch')
+          await page.goto(`${service.base}/agents`)
+          await page.getByRole('navigation', { name: 'Views' }).waitFor()
+          await page
+            .getByRole('complementary', { name: 'Conversations' })
+            .getByRole('link')
+            .first()
+            .waitFor()
+          await audit(page)
+          await shot('list')
+          await page.goto(service.base + path)
+          await message(page).waitFor()
+          await page.getByRole('button', { name: 'Choose a posture' }).click()
+          await page.getByRole('menuitemradio', { name: /Yolo/ }).waitFor()
+          await audit(page)
+          await shot('posture')
+        }
+      }
+    },
+  ],
+]
