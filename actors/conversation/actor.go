@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"ergo.services/ergo/act"
@@ -33,7 +34,28 @@ type Options struct {
 	SaveEvery time.Duration
 	// Now is the clock.
 	Now func() time.Time
+
+	// Tests shorten these.
+	waits waits
+	pause pauses
 }
+
+// pauses are the waits of the shell.
+type pauses struct {
+	// saveRetry is how long a failed save waits for its next try; saveLost how
+	// long the store may take to answer one.
+	saveRetry, saveLost time.Duration
+	// startReply is how long a start may take to be answered; less than the
+	// doors wait.
+	startReply time.Duration
+	// loadRetry lies between tries to load while the store is not there.
+	loadRetry time.Duration
+}
+
+var productPauses = pauses{saveRetry: 2 * time.Second, saveLost: 15 * time.Second, startReply: 4 * time.Second, loadRetry: 150 * time.Millisecond}
+
+// loadTries times loadRetry is how long a restart of the store may take.
+const loadTries = 25
 
 // New returns the factory of a conversation. Its one argument at Init is the
 // contract.ConversationID; the actor registers msg.ConversationName itself.
@@ -46,6 +68,12 @@ func New(o Options) gen.ProcessFactory {
 		// kill leaves room for it.
 		o.SaveEvery = config.SaveDebounce / 2
 	}
+	if o.waits == (waits{}) {
+		o.waits = productWaits
+	}
+	if o.pause == (pauses{}) {
+		o.pause = productPauses
+	}
 	return func() gen.ProcessBehavior { return &actor{opt: o} }
 }
 
@@ -54,15 +82,28 @@ type actor struct {
 	opt  Options
 	core *core
 
+	// booted: the file was read. What comes before that waits in early.
+	booted bool
+	early  []early
+	tries  int
+	// unreadable is why the file could not be read, a sentence. Nothing is
+	// saved then, so that a file that may be good is not replaced.
+	unreadable error
+
 	alias  gen.Alias // Of the running turn's process.
 	turn   contract.TurnID
-	waits  []effect // Messages for a turn that is not spawned yet.
+	starts []starting
+
 	saving *saving
 	saved  saved
-	timer  bool // A flush is on its way.
-	again  bool // Save once more when the one on its way is done.
-	rev    uint64
-	failed bool // The last save failed; said so once.
+	// timer and urgent: a flush is on its way, after a wait and at once.
+	timer, urgent bool
+	// again: save once more when the one on its way is done; againNow without
+	// a wait. dirty is when the oldest unsaved change came.
+	again, againNow bool
+	dirty           time.Time
+	rev             uint64
+	failed          bool // The last save failed; said so once.
 
 	backlog  []publish // What the log did not take, in order.
 	watched  time.Time // Somebody looks until then.
@@ -79,16 +120,35 @@ type asker struct {
 	ref gen.Ref
 }
 
+// early is what came before the file was read.
+type early struct {
+	asker
+	call    bool
+	message any
+}
+
+// starting is a start whose answer waits until its transport runs, or cannot.
+type starting struct {
+	asker
+	turn   contract.TurnID
+	result any
+}
+
 // saving is the save that is on its way.
 type saving struct {
 	rev  uint64
 	next saved
+	stop gen.CancelFunc
 }
 
 type (
 	boot  struct{}
-	flush struct{}
+	flush struct{ timed bool }
 	tick  struct{}
+	// saveLost: the store was restarted with a save in its mailbox.
+	saveLost struct{ rev uint64 }
+	// startSlow: a keyring takes its time.
+	startSlow struct{ turn contract.TurnID }
 	// retryLog publishes the backlog again.
 	retryLog struct{}
 	// turnReady brings what a turn needs from outside the conversation.
@@ -111,6 +171,7 @@ func (a *actor) Init(args ...any) error {
 		return fmt.Errorf("conversation: want an id, got %T", args[0])
 	}
 	a.core = newCore(id, a.opt.BootID)
+	a.core.waits = a.opt.waits
 	if a.opt.Models != nil {
 		a.core.models = a.opt.Models
 	}
@@ -127,6 +188,12 @@ func (a *actor) Init(args ...any) error {
 func (a *actor) HandleMessage(from gen.PID, message any) error {
 	now := a.opt.Now()
 	c := a.core
+	if !a.booted {
+		if _, ok := message.(boot); !ok {
+			a.early = append(a.early, early{asker: asker{pid: from}, message: message})
+			return nil
+		}
+	}
 	switch m := message.(type) {
 	case msg.Emitted:
 		c.emitted(now, m.Turn, m.Events)
@@ -164,22 +231,28 @@ func (a *actor) HandleMessage(from gen.PID, message any) error {
 			a.Log().Error("turn process ended early conv=%s turn=%s reason=%s", string(c.id), string(a.turn), m.why)
 		}
 	case permissionExpired:
-		c.expirePermission(now, m.id)
+		c.expirePermission(now, m)
 	case editExpired:
-		c.expireEdit(now, m.id)
+		c.expireEdit(now, m)
 	case cancelOverdue:
 		c.overdue(now, m.turn)
 	case boot:
 		return a.boot(now)
 	case flush:
-		a.timer = false
+		if m.timed {
+			a.timer = false
+		} else {
+			a.urgent = false
+		}
 		a.flush(now)
-		return nil
 	case msg.Saved:
 		a.savedOne(now, m)
+	case saveLost:
+		a.savedOne(now, msg.Saved{Rev: m.rev, Err: errStoreAway})
+	case startSlow:
+		a.answerStart(m.turn, nil)
 	case retryLog:
 		a.retryLog(now)
-		return nil
 	case msg.Watch:
 		if m.Until.After(a.watched) {
 			a.watched = m.Until
@@ -190,6 +263,7 @@ func (a *actor) HandleMessage(from gen.PID, message any) error {
 		if a.mayStop(now) {
 			return a.sleep(now)
 		}
+		a.idleSaid = false
 		return a.Send(a.Parent(), msg.Idle{})
 	default:
 		a.Log().Warning("message not known type=%T", message)
@@ -201,6 +275,12 @@ func (a *actor) HandleMessage(from gen.PID, message any) error {
 // boot loads the file; everything else waits in the mailbox meanwhile.
 func (a *actor) boot(now time.Time) error {
 	reply, err := a.CallWithTimeout(msg.Store, msg.LoadConversation{ID: a.core.id}, 10)
+	if (errors.Is(err, gen.ErrProcessUnknown) || errors.Is(err, gen.ErrProcessTerminated)) && a.tries < loadTries {
+		// The store is being restarted.
+		a.tries++
+		_, err := a.SendAfter(a.PID(), boot{}, a.opt.pause.loadRetry)
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("conversation: load %s: %w", a.core.id, err)
 	}
@@ -209,6 +289,7 @@ func (a *actor) boot(now time.Time) error {
 		return fmt.Errorf("conversation: load %s: unexpected answer %T", a.core.id, reply)
 	}
 	if loaded.Err != nil {
+		a.unreadable = loaded.Err
 		a.Log().Warning("conversation file not read conv=%s reason=%s", string(a.core.id), loaded.Err)
 	}
 	a.lastUsed = now
@@ -218,28 +299,87 @@ func (a *actor) boot(now time.Time) error {
 		if err != nil {
 			return fmt.Errorf("conversation: load %s: %w", a.core.id, err)
 		}
-		a.saved = saved{head: head, index: -1, fileSize: loaded.FileBytes, journal: loaded.JournalBytes, known: true}
+		a.saved = saved{head: head, index: -1, messages: len(loaded.Record.Messages), fileSize: loaded.FileBytes, journal: loaded.JournalBytes, known: true}
 		a.core.adopt(now, loaded.Record)
 	}
 	a.run(now)
-	return a.watchIdle(now)
+	a.booted = true
+	a.watchIdle()
+	for _, e := range a.early {
+		if !e.call {
+			if err := a.HandleMessage(e.pid, e.message); err != nil {
+				return err
+			}
+			continue
+		}
+		answer, err := a.HandleCall(e.pid, e.ref, e.message)
+		if answer != nil {
+			_ = a.SendResponse(e.pid, e.ref, answer)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	a.early = nil
+	return nil
 }
 
 // HandleCall answers commands; failures are values.
 func (a *actor) HandleCall(from gen.PID, ref gen.Ref, request any) (any, error) {
+	if !a.booted {
+		a.early = append(a.early, early{asker: asker{from, ref}, call: true, message: request})
+		return nil, nil
+	}
 	now := a.opt.Now()
 	switch m := request.(type) {
 	case msg.Command:
 		a.lastUsed = now
-		return a.command(now, m), a.leave()
+		reply := a.command(now, m)
+		if m.Method == contract.MethodStart && a.waitsForStart(asker{from, ref}, reply) {
+			return nil, nil
+		}
+		return reply, a.leave()
 	case msg.Drain:
 		a.draining = append(a.draining, asker{from, ref})
 		a.leaving = true
-		a.core.cancel(now)
+		a.core.leave(now)
 		a.run(now)
+		if a.failed && a.saving == nil {
+			a.flush(now) // One more try; the answer says how it went.
+			a.run(now)
+		}
 		return nil, nil
 	}
 	return msg.Reply{Failure: contract.Fail(contract.CodeInternal, "A conversation was asked something it does not know (%T).", request)}, nil
+}
+
+// waitsForStart keeps the answer of a start until its transport runs: a start
+// that fails is an error event and an error reply (contract.md 6.2).
+func (a *actor) waitsForStart(who asker, r msg.Reply) bool {
+	result, ok := r.Result.(contract.StartResult)
+	if !ok || r.Failure != nil || result.TurnID == "" || result.TurnID != a.turn || a.alias != (gen.Alias{}) {
+		return false
+	}
+	if _, err := a.SendAfter(a.PID(), startSlow{result.TurnID}, a.opt.pause.startReply); err != nil {
+		return false
+	}
+	a.starts = append(a.starts, starting{who, result.TurnID, result})
+	return true
+}
+
+// answerStart answers the starts that wait for a turn.
+func (a *actor) answerStart(turn contract.TurnID, failure *contract.Failure) {
+	a.starts = slices.DeleteFunc(a.starts, func(s starting) bool {
+		if s.turn != turn {
+			return false
+		}
+		reply := msg.Reply{Result: s.result}
+		if failure != nil {
+			reply = msg.Reply{Failure: failure}
+		}
+		_ = a.SendResponse(s.pid, s.ref, reply)
+		return true
+	})
 }
 
 // leave is the reason to end after a command: a conversation that was deleted.
@@ -252,6 +392,9 @@ func (a *actor) leave() error {
 
 func (a *actor) command(now time.Time, m msg.Command) msg.Reply {
 	c := a.core
+	if a.unreadable != nil && m.Method != contract.MethodDelete {
+		return msg.Reply{Failure: contract.Fail(contract.CodeInternal, "%s", sentence(a.unreadable))}
+	}
 	switch m.Method {
 	case contract.MethodGetConversation:
 		return a.snapshot()
@@ -260,6 +403,9 @@ func (a *actor) command(now time.Time, m msg.Command) msg.Reply {
 	}
 	if a.leaving && startsTurn(m.Method) {
 		return msg.Reply{Failure: contract.Fail(contract.CodeConflict, "The service is stopping; start it again and send then.")}
+	}
+	if len(a.backlog) > 0 && startsTurn(m.Method) {
+		return msg.Reply{Failure: contract.Fail(contract.CodeConflict, "%s", textLogFull)}
 	}
 	result, failure := c.command(now, m.Method, m.Params, outside{checkProject: checkProject, system: systemPrompt})
 	if m.Method == contract.MethodStart && failure == nil {
@@ -289,11 +435,17 @@ func (a *actor) snapshot() msg.Reply {
 // remove deletes the conversation for good.
 func (a *actor) remove(now time.Time) msg.Reply {
 	c := a.core
-	if c.rec == nil {
+	if c.rec == nil && a.unreadable == nil {
 		return msg.Reply{Failure: contract.Fail(contract.CodeNotFound, "%s%s", contract.TextNoSession, c.id)}
 	}
 	c.cancel(now)
-	c.do(endTurn{}, release{c.tools})
+	if c.live != nil { // It is not waited for.
+		if !c.live.ended {
+			c.apply(now, contract.Done{Cancelled: true})
+		}
+		c.closed(now, c.live.id, c.tools)
+	}
+	c.do(release{c.tools})
 	c.tools = nil
 	a.run(now)
 	reply, err := a.CallWithTimeout(msg.Store, msg.DeleteConversation{ID: c.id}, 5)
@@ -306,10 +458,10 @@ func (a *actor) remove(now time.Time) msg.Reply {
 		a.Log().Error("conversation not deleted conv=%s reason=%s", string(c.id), err)
 		return msg.Reply{Failure: contract.Fail(contract.CodeInternal, "The conversation could not be deleted: %s", err)}
 	}
-	c.live = nil
 	c.say(contract.WhatDeleted, empty{})
 	c.deleted = true
 	a.run(now)
+	a.send(msg.Inspect, msg.Facts{Name: string(msg.ConversationName(c.id))})
 	return msg.Reply{Result: empty{}}
 }
 
@@ -317,6 +469,22 @@ func (a *actor) remove(now time.Time) msg.Reply {
 func (a *actor) send(to gen.Atom, message any) {
 	if err := a.Send(to, message); err != nil && !errors.Is(err, gen.ErrProcessUnknown) {
 		a.Log().Warning("message not delivered to=%s type=%T reason=%s", string(to), message, err)
+	}
+}
+
+// toStore sends to the store. A turn waits for its ledger line, so that one
+// hears of a store that is not there.
+func (a *actor) toStore(message any) {
+	line, billed := message.(msg.AppendLedger)
+	if !billed {
+		a.send(msg.Store, message)
+		return
+	}
+	if err := a.Send(msg.Store, line); err != nil {
+		a.Log().Error("ledger line not written conv=%s turn=%s reason=%s", string(a.core.id), string(line.Turn), err)
+		if line.Turn == a.turn {
+			a.toTurn(msg.LedgerWritten{Turn: line.Turn, N: line.N, Err: errStoreAway})
+		}
 	}
 }
 
@@ -342,16 +510,16 @@ func (a *actor) effect(now time.Time, e effect) {
 		if a.core.deleted || (a.core.oneShotOnly && !isLedger(e.message)) {
 			return
 		}
-		a.send(msg.Store, e.message)
+		a.toStore(e.message)
 	case startTurn:
-		a.turn, a.alias, a.waits = e.spec.Turn, gen.Alias{}, nil
+		a.turn, a.alias = e.spec.Turn, gen.Alias{}
 		a.prepare(e.spec)
 	case endTurn:
 		if a.alias != (gen.Alias{}) {
 			_ = a.DemonitorAlias(a.alias)
 			_ = a.SendExitMeta(a.alias, gen.TerminateReasonNormal)
 		}
-		a.alias, a.turn, a.waits = gen.Alias{}, "", nil
+		a.alias, a.turn = gen.Alias{}, ""
 	case later:
 		if _, err := a.SendAfter(a.PID(), e.message, e.after); err != nil {
 			a.Log().Warning("timer not set type=%T reason=%s", e.message, err)
@@ -396,8 +564,10 @@ func (a *actor) publish(now time.Time, p publish) {
 		}
 	}
 	a.backlog = append(a.backlog, p)
-	a.stopTurn(now, "The event log takes nothing more (is the disk full?), so the turn was stopped. Make room, then send again.")
+	a.stopTurn(now, textLogFull)
 }
+
+const textLogFull = "The event log takes nothing more just now (is the disk full?), so no turn can run. Make room, then send again."
 
 // stopTurn ends a turn whose events cannot be recorded, once.
 func (a *actor) stopTurn(now time.Time, why string) {
@@ -414,7 +584,12 @@ func (a *actor) stopTurn(now time.Time, why string) {
 func (a *actor) retryLog(now time.Time) {
 	for len(a.backlog) > 0 {
 		p := a.backlog[0]
-		if _, err := a.opt.Publisher.Publish(p.subject, p.turn, p.payload); err != nil {
+		_, err := a.opt.Publisher.Publish(p.subject, p.turn, p.payload)
+		if err != nil && !errors.Is(err, msg.ErrBusDown) {
+			a.Log().Error("event refused by the log conv=%s subject=%s bytes=%d reason=%s", string(a.core.id), p.subject, len(p.payload), err)
+			err = nil // It never will be taken, and others wait behind it.
+		}
+		if err != nil {
 			if _, err := a.SendAfter(a.PID(), retryLog{}, time.Second); err != nil {
 				a.Log().Warning("timer not set reason=%s", err)
 			}
@@ -423,7 +598,6 @@ func (a *actor) retryLog(now time.Time) {
 		a.backlog = a.backlog[1:]
 	}
 	a.backlog = nil
-	a.run(now)
 }
 
 // prepare fetches the key and the settings beside the mailbox: a keyring may
@@ -442,10 +616,18 @@ func (a *actor) prepare(spec msg.TurnSpec) {
 			if ready.spec.Provider, ready.spec.Model, ready.err = cheapest(node, spec.Task); ready.err != nil {
 				return
 			}
+			// That row always exists: it is where the key was looked up.
+			row, _ := contract.RowForProvider(ready.spec.Provider)
+			ready.spec.Ledger = row.Ledger
 		}
 		ready.spec.Key, ready.err = fetchKey(node, ready.spec.Provider)
 		if ready.err != nil {
 			return
+		}
+		if ready.spec.Ledger != "" {
+			if ready.err = ledgerHealthy(node); ready.err != nil {
+				return
+			}
 		}
 		reply, err := node.CallWithTimeout(msg.Store, msg.GetSettings{}, 5)
 		settings, ok := reply.(msg.Settings)
@@ -456,6 +638,20 @@ func (a *actor) prepare(spec msg.TurnSpec) {
 		ready.spec.Settings = settings.Providers
 		ready.failover = wantsFailover(settings.App)
 	}()
+}
+
+// ledgerHealthy fails with a sentence while no request may be made, because
+// what it costs could not be written down (runtime.md 2).
+func ledgerHealthy(node gen.Node) error {
+	reply, err := node.CallWithTimeout(msg.Store, msg.LedgerHealth{}, 5)
+	if err != nil {
+		return errors.New("the usage ledger did not answer; send again to retry")
+	}
+	done, ok := reply.(msg.Done)
+	if !ok {
+		return fmt.Errorf("the usage ledger gave an unexpected answer (%T)", reply)
+	}
+	return done.Err
 }
 
 func fetchKey(node gen.Node, provider contract.ProviderID) (msg.Key, error) {
@@ -490,9 +686,14 @@ func wantsFailover(app json.RawMessage) bool {
 func (a *actor) ready(now time.Time, r turnReady) {
 	c := a.core
 	if r.err != nil {
+		if c.live != nil && c.live.id == r.spec.Turn {
+			a.answerStart(r.spec.Turn, contract.Fail(contract.CodeConflict, "%s", sentence(r.err)))
+		}
+		a.answerStart(r.spec.Turn, nil) // Cancelled before that: it did start.
 		c.failTurn(now, r.spec.Turn, sentence(r.err))
 		return
 	}
+	defer a.answerStart(r.spec.Turn, nil)
 	if !c.started(r.spec.Turn) {
 		return
 	}

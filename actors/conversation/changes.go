@@ -14,18 +14,19 @@ type changes struct {
 	head bool
 	// whole are the messages to be written anew, by index.
 	whole map[int]bool
-	// grown is the message that only got longer since the last save, and how
-	// much of it was saved; -1 when none.
+	// grown is the message that only got longer since the last save.
 	grown grown
 	// cut is the number of messages that the file may keep, when it has to
 	// drop some first; -1 when none.
 	cut int
 }
 
-// grown remembers how far a streaming message is saved.
+// grown is a streaming message with text and parts that the file lacks.
 type grown struct {
-	index, content, thinking, parts int
-	on                              bool
+	index int
+	// part is the first part that has changed or is new.
+	part int
+	on   bool
 }
 
 func newChanges() changes { return changes{whole: map[int]bool{}, cut: -1} }
@@ -42,13 +43,20 @@ func (ch *changes) put(i int) {
 	ch.whole[i] = true
 }
 
-// grow marks text that was appended to message i.
-func (ch *changes) grow(i int) {
+// grow marks text that was appended to message i, whose parts are new or
+// changed from part on.
+func (ch *changes) grow(i, part int) {
 	if ch.whole == nil {
 		*ch = newChanges()
 	}
-	ch.grown.on = true
-	ch.grown.index = i
+	if ch.grown.on && ch.grown.index != i { // Another turn within one save.
+		ch.whole[ch.grown.index] = true
+		ch.grown.on = false
+	}
+	if ch.grown.on {
+		part = min(part, ch.grown.part)
+	}
+	ch.grown = grown{index: i, part: part, on: true}
 }
 
 // from marks everything from message i on: messages were dropped or replaced.
@@ -74,6 +82,7 @@ type saved struct {
 	head                json.RawMessage
 	content, thinking   int // Saved length of message `index`, in bytes.
 	parts, index        int
+	messages            int // How many the file holds.
 	fileSize, journal   int64
 	neverWritten, known bool
 }
@@ -85,12 +94,12 @@ func body(r *contract.Record) ([]byte, error) { return contract.Marshal(r) }
 func (ch *changes) lines(r *contract.Record, s saved) (line []byte, head json.RawMessage, err error) {
 	var ops []journal.Op
 	head = s.head
-	if ch.cut >= 0 {
+	if ch.cut >= 0 && ch.cut < s.messages { // Otherwise the file never had them.
 		ops = append(ops, journal.Truncate(ch.cut))
 	}
 	if ch.grown.on && !ch.whole[ch.grown.index] && s.index == ch.grown.index && ch.grown.index < len(r.Messages) {
 		m := &r.Messages[ch.grown.index]
-		from := max(s.parts-1, 0) // The last saved part may have grown.
+		from := max(min(ch.grown.part, s.parts), 0)
 		ops = append(ops, journal.Append(ch.grown.index, m.Content[s.content:], m.Thinking[s.thinking:], from, m.Parts[from:]))
 	} else if ch.grown.on && ch.grown.index < len(r.Messages) {
 		ch.whole[ch.grown.index] = true
@@ -101,6 +110,9 @@ func (ch *changes) lines(r *contract.Record, s saved) (line []byte, head json.Ra
 	}
 	slices.Sort(indexes)
 	for _, i := range indexes {
+		if i >= len(r.Messages) {
+			continue // Dropped since.
+		}
 		ops = append(ops, journal.Put(i, r.Messages[i]))
 	}
 	if ch.head {

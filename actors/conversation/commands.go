@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -38,12 +39,32 @@ func params[T any](raw json.RawMessage) (T, *contract.Failure) {
 	}
 	if err := json.Unmarshal(raw, &v); err != nil {
 		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) && wrong.Field != "" {
-			return v, contract.BadParam(wrong.Field, "want %s, got %s", wrong.Type, wrong.Value)
+		if errors.As(err, &wrong) {
+			if wrong.Field != "" {
+				return v, contract.BadParam(wrong.Field, "want %s, got %s", word(wrong.Type), wrong.Value)
+			}
+			return v, contract.Fail(contract.CodeBadParams, "params: want an object, got %s", wrong.Value)
 		}
 		return v, contract.Fail(contract.CodeBadParams, "params: want an object: %s", err)
 	}
 	return v, nil
+}
+
+// word names a type for somebody who writes JSON.
+func word(t reflect.Type) string {
+	switch t.Kind() { //nolint:exhaustive // The kinds of the contract's parameters.
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Pointer:
+		return word(t.Elem())
+	}
+	return "a number"
 }
 
 // with decodes the parameters and runs the handler on them.
@@ -75,9 +96,11 @@ func (c *core) command(now time.Time, m contract.Method, raw json.RawMessage, o 
 		})
 	case contract.MethodCancel, contract.MethodClose:
 		c.cancel(now)
-		if m == contract.MethodClose && c.live == nil {
-			c.do(release{c.tools})
-			c.tools = nil
+		if m == contract.MethodClose {
+			if c.closing = c.live != nil; !c.closing {
+				c.do(release{c.tools})
+				c.tools = nil
+			}
 		}
 		return empty{}, nil
 	case contract.MethodChangeModel:
@@ -139,20 +162,26 @@ func (c *core) command(now time.Time, m contract.Method, raw json.RawMessage, o 
 			if title == "" || len([]rune(title)) > maxTitle {
 				return nil, contract.BadParam("title", "want 1 to %d characters", maxTitle)
 			}
-			c.rec.Title = title
-			c.patch(now, map[string]any{"title": title})
+			if c.rec.Title != title {
+				c.rec.Title = title
+				c.patch(now, map[string]any{"title": title})
+			}
 			return empty{}, nil
 		})
 	case contract.MethodArchive:
 		return with(raw, func(p contract.ArchiveParams) (any, *contract.Failure) {
-			c.rec.Archived = p.Archived
-			c.patch(now, map[string]any{"archived": p.Archived})
+			if c.rec.Archived != p.Archived {
+				c.rec.Archived = p.Archived
+				c.patch(now, map[string]any{"archived": p.Archived})
+			}
 			return empty{}, nil
 		})
 	case contract.MethodPin:
 		return with(raw, func(p contract.PinParams) (any, *contract.Failure) {
-			c.rec.Pinned = p.Pinned
-			c.patch(now, map[string]any{"pinned": p.Pinned})
+			if c.rec.Pinned != p.Pinned {
+				c.rec.Pinned = p.Pinned
+				c.patch(now, map[string]any{"pinned": p.Pinned})
+			}
 			return empty{}, nil
 		})
 	}
@@ -235,14 +264,15 @@ func (c *core) retry(now time.Time, model string) (any, *contract.Failure) {
 	if notice, retired := contract.Retired(c.rec.Agent); retired {
 		return nil, contract.Fail(contract.CodeConflict, "%s", notice)
 	}
-	if !c.truncate(now) {
+	if c.lastAnswer() < 0 {
 		return nil, contract.Fail(contract.CodeConflict, "%s", contract.TextNoAssistantTurn)
 	}
+	images := c.truncate(now)
 	if model = strings.TrimSpace(model); model != "" {
 		c.setModel(now, model)
 	}
 	c.failedOver = false
-	return contract.StartResult{SessionID: c.id, TurnID: c.begin(now, nil)}, nil
+	return contract.StartResult{SessionID: c.id, TurnID: c.begin(now, images)}, nil
 }
 
 // respond answers a permission. The first answer wins (contract.md 6.6).

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/packetbench/packetbench/actors/msg"
+	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
 
@@ -43,9 +44,17 @@ type (
 
 // Messages that come back through later.
 type (
-	permissionExpired struct{ id string }
-	editExpired       struct{ id string }
-	cancelOverdue     struct{ turn contract.TurnID }
+	// The number tells one parking of an id from the next: a prompt that was
+	// answered leaves its timer behind.
+	permissionExpired struct {
+		id string
+		n  uint64
+	}
+	editExpired struct {
+		id string
+		n  uint64
+	}
+	cancelOverdue struct{ turn contract.TurnID }
 )
 
 // parked is a permission prompt that waits for a person.
@@ -53,12 +62,14 @@ type parked struct {
 	contract.PendingPermission
 	turn contract.TurnID
 	call call
+	n    uint64
 }
 
 // parkedEdit is an edit that waits for a person.
 type parkedEdit struct {
 	contract.PendingEditPrompt
 	turn contract.TurnID
+	n    uint64
 }
 
 // live is the running turn.
@@ -88,6 +99,7 @@ type core struct {
 	models func(contract.RowID) []contract.Model
 	// window looks a model's context window up, 0 when unknown.
 	window func(contract.ProviderID, string) uint64
+	waits  waits
 
 	rec      *contract.Record // Nil until created or loaded.
 	live     *live
@@ -95,26 +107,49 @@ type core struct {
 	edits    []*parkedEdit
 	answered map[string]contract.DecidedBy
 	order    []string // Of answered, oldest first.
+	parks    uint64   // Prompts parked so far.
 	session  map[string]bool
 	tools    any
 	// failedOver is set once per user send.
 	failedOver bool
+	// images are those of the last user message, until it is answered: a retry
+	// of its first request needs them again.
+	images []contract.Attachment
+	// leaving: the service stops, nothing is begun any more. closing: the tools
+	// are freed when the turn has unwound.
+	leaving, closing bool
 	// deleted: nothing is saved any more. oneShotOnly: there is no conversation,
 	// only one answer on its id.
 	deleted, oneShotOnly bool
 	task                 string // Of a one-shot.
 	retryWith            string
-	subjects             map[string]string
+	whats                map[contract.What]string
+	kinds                map[contract.Kind]string
+	said                 said
 	changes              changes
 	audits               uint64
 	out                  []effect
+}
+
+// waits are the times after which something is given up.
+type waits struct{ permission, edit, cancel time.Duration }
+
+var productWaits = waits{msg.PermissionWait, msg.EditWait, config.CancelEscalation}
+
+// said is what the last patches told of what is derived, so that the next one
+// holds changes only.
+type said struct {
+	needsYou, queued int
+	planReady        bool
 }
 
 func newCore(id contract.ConversationID, boot string) *core {
 	return &core{
 		changes: newChanges(),
 		id:      id, boot: boot,
-		answered: map[string]contract.DecidedBy{}, session: map[string]bool{}, subjects: map[string]string{},
+		waits:    productWaits,
+		answered: map[string]contract.DecidedBy{}, session: map[string]bool{},
+		whats: map[contract.What]string{}, kinds: map[contract.Kind]string{},
 		models: func(contract.RowID) []contract.Model { return nil },
 		window: func(contract.ProviderID, string) uint64 { return 0 },
 	}
@@ -140,7 +175,14 @@ func (c *core) emit(e contract.Event) {
 	if err != nil {
 		return // Plain structs of strings and numbers: cannot fail.
 	}
-	c.publish(c.subject("api:"+string(e.Kind()), func() (string, error) { return contract.Subject(e.Kind(), c.id) }), payload)
+	// The subjects of this conversation are kept; the id was checked by the
+	// door, so building one cannot fail.
+	subject, ok := c.kinds[e.Kind()]
+	if !ok {
+		subject, _ = contract.Subject(e.Kind(), c.id)
+		c.kinds[e.Kind()] = subject
+	}
+	c.publish(subject, payload)
 }
 
 // say publishes one event of the second family.
@@ -152,7 +194,12 @@ func (c *core) say(w contract.What, v any) {
 	if err != nil {
 		return
 	}
-	c.publish(c.subject(string(w), func() (string, error) { return contract.ConversationSubject(w, c.id) }), payload)
+	subject, ok := c.whats[w]
+	if !ok {
+		subject, _ = contract.ConversationSubject(w, c.id)
+		c.whats[w] = subject
+	}
+	c.publish(subject, payload)
 }
 
 func (c *core) publish(subject string, payload []byte) {
@@ -161,17 +208,6 @@ func (c *core) publish(subject string, payload []byte) {
 		turn = c.live.id
 	}
 	c.do(publish{subject: subject, turn: turn, payload: payload})
-}
-
-// subject caches the subjects of this conversation; the id was checked by the
-// door, so building one cannot fail.
-func (c *core) subject(key string, build func() (string, error)) string {
-	s, ok := c.subjects[key]
-	if !ok {
-		s, _ = build()
-		c.subjects[key] = s
-	}
-	return s
 }
 
 // patch publishes changed keys of the summary and tells the store's index.
@@ -190,10 +226,32 @@ func (c *core) setStatus(now time.Time, s contract.Status) {
 	}
 }
 
-// counters publishes what the list shows of prompts and queue.
+// counters publishes what the list shows of prompts and queue, when it has
+// changed.
 func (c *core) counters(now time.Time) {
-	c.patch(now, map[string]any{"needs_you": len(c.perms) + len(c.edits), "queued": len(c.rec.QueuedMessages)})
+	keys := map[string]any{}
+	if n := len(c.perms) + len(c.edits); n != c.said.needsYou {
+		c.said.needsYou, keys["needs_you"] = n, n
+	}
+	if n := len(c.rec.QueuedMessages); n != c.said.queued {
+		c.said.queued, keys["queued"] = n, n
+	}
+	if len(keys) > 0 {
+		c.patch(now, keys)
+	}
 }
+
+// planState publishes whether there is a plan to approve, when it has changed.
+func (c *core) planState(now time.Time) {
+	if ready := planReady(c.rec, c.busy()); ready != c.said.planReady {
+		c.said.planReady = ready
+		c.patch(now, map[string]any{patchPlanReady: ready})
+	}
+}
+
+// patchPlanReady is the key of an updated patch that says whether the last
+// answer is a plan that may be approved.
+const patchPlanReady = "plan_ready"
 
 // notice adds a system line to the transcript and publishes it.
 func (c *core) notice(now time.Time, level contract.Level, text string) {
@@ -270,6 +328,7 @@ func (c *core) setPosture(now time.Time, p contract.Posture) {
 	if c.live != nil && c.live.started {
 		c.do(toTurn{msg.PostureNow{Posture: p}})
 	}
+	c.planState(now)
 	c.do(save{})
 }
 

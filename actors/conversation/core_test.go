@@ -208,7 +208,11 @@ func TestPrompts_FirstAnswerWins(t *testing.T) {
 		t.Errorf("the granted pattern does not answer: %+v", got)
 	}
 	b.forget()
-	b.c.expirePermission(t0, "c")
+	b.c.expirePermission(t0, permissionExpired{"c", 999}) // The timer of an earlier prompt of that id.
+	if b.drain(); len(b.answers()) != 0 {
+		t.Error("an old timer ended a new prompt")
+	}
+	b.c.expirePermission(t0, permissionExpired{"c", b.c.perms[0].n})
 	b.drain()
 	if got := b.answers()[0].(msg.PermissionAnswer); got.Text != contract.TextPermTimeout {
 		t.Errorf("timeout: %+v", got)
@@ -291,14 +295,15 @@ func TestAdopt_ClosesWhatAKillLeft(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, boot string
+		text       string // Of the call that was open.
 		outcome    contract.Outcome
 		status     contract.Status
 		want       []string
 	}{
-		{"another boot", "boot-2", contract.OutcomeInterrupted, contract.StatusIdle,
+		{"another boot", "boot-2", contract.TextInterrupted, contract.OutcomeInterrupted, contract.StatusIdle,
 			[]string{"conversation.prompt-resolved", "conversation.turn-ended", "conversation.queue-changed", "conversation.notice"}},
-		{"the actor died", "boot-1", contract.OutcomeError, contract.StatusFailed,
-			[]string{"conversation.prompt-resolved", "error", "conversation.turn-ended", "conversation.queue-changed", "conversation.notice"}},
+		{"the actor died", "boot-1", contract.TextConversationLost, contract.OutcomeError, contract.StatusFailed,
+			[]string{"conversation.prompt-resolved", "tool-result", "error", "conversation.turn-ended", "conversation.queue-changed", "conversation.notice"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -321,7 +326,7 @@ func TestAdopt_ClosesWhatAKillLeft(t *testing.T) {
 			b.drain()
 			b.expect(tc.want...)
 			m := rec.Messages[1]
-			if m.IsStreaming || m.Outcome != tc.outcome || rec.Status != tc.status || m.ToolCalls[0].FullContent != contract.TextInterrupted {
+			if m.IsStreaming || m.Outcome != tc.outcome || rec.Status != tc.status || m.ToolCalls[0].FullContent != tc.text {
 				t.Errorf("message %+v status %s", m, rec.Status)
 			}
 			if _, failure := b.command(contract.MethodRespondPermission, contract.RespondPermissionParams{SessionID: "c-1", ToolID: "x", Decision: contract.AllowOnce}); failure == nil || failure.Code != contract.CodeAnswered {

@@ -46,20 +46,21 @@ func (c *core) park(now time.Time, p call, turn contract.TurnID, tainted bool) {
 	if tainted && p.tier != contract.TierRead {
 		open.Sources = slices.Clone(c.live.tainted)
 	}
+	c.parks++
 	c.perms = append(c.perms, &parked{
 		PendingPermission: contract.PendingPermission{
 			ID: p.id, Name: p.name, Arguments: p.arguments, Tier: p.tier, Destructive: open.Destructive,
 			AllowPattern: open.AllowPattern, Sources: open.Sources, BatchID: p.batchID, BatchSize: p.batchSize,
 			OpenedAt: now.UnixMilli(),
 		},
-		turn: turn, call: p,
+		turn: turn, call: p, n: c.parks,
 	})
 	c.audit(now, p, auditPrompted)
 	c.stopThinking()
 	c.say(contract.WhatPromptOpened, open)
 	c.emit(contract.PermissionRequest{ID: p.id, Name: p.name, Arguments: p.arguments, BatchID: p.batchID, BatchSize: p.batchSize})
 	c.openPrompts(now)
-	c.do(later{msg.PermissionWait, permissionExpired{p.id}})
+	c.do(later{c.waits.permission, permissionExpired{p.id, c.parks}})
 }
 
 // openPrompts keeps the ids of what is parked in the file, so that a start
@@ -141,15 +142,16 @@ func (c *core) askEdit(now time.Time, a msg.AskEdit) {
 	if c.live == nil || c.live.id != a.Turn || c.live.ended {
 		return
 	}
+	c.parks++
 	c.edits = append(c.edits, &parkedEdit{
 		PendingEditPrompt: contract.PendingEditPrompt{ID: a.ID, Path: a.Path, Content: a.Content, Before: a.Before, OpenedAt: now.UnixMilli()},
-		turn:              a.Turn,
+		turn:              a.Turn, n: c.parks,
 	})
 	c.stopThinking()
 	c.emit(contract.PendingEdit{ID: a.ID, Path: a.Path, Content: a.Content, Before: a.Before})
 	c.do(toStore{msg.SaveBaseline{ID: c.id, ToolID: a.ID, Path: a.Path, Before: a.Before}})
 	c.openPrompts(now)
-	c.do(later{msg.EditWait, editExpired{a.ID}})
+	c.do(later{c.waits.edit, editExpired{a.ID, c.parks}})
 }
 
 // drainPrompts answers everything parked as refused.
@@ -166,16 +168,16 @@ func (c *core) drainPrompts(now time.Time, by contract.DecidedBy, text string) {
 	}
 }
 
-// expirePermission ends a prompt that nobody answered; it is never reported as a denial
-// by the user (F51).
-func (c *core) expirePermission(now time.Time, id string) {
-	if p := c.unpark(id); p != nil {
-		c.resolve(now, p, contract.Deny, contract.ByTimeout, contract.TextPermTimeout, auditCancelled)
+// expirePermission ends a prompt that nobody answered; it is never reported as
+// a denial by the user (F51).
+func (c *core) expirePermission(now time.Time, e permissionExpired) {
+	if i := slices.IndexFunc(c.perms, func(p *parked) bool { return p.n == e.n }); i >= 0 {
+		c.resolve(now, c.unpark(e.id), contract.Deny, contract.ByTimeout, contract.TextPermTimeout, auditCancelled)
 	}
 }
 
-func (c *core) expireEdit(now time.Time, id string) {
-	if e := c.unparkEdit(id); e != nil {
-		c.resolveEdit(now, e, contract.RejectEdit, contract.ByTimeout, msg.EditAnswer{Text: contract.TextEditTimeout})
+func (c *core) expireEdit(now time.Time, e editExpired) {
+	if i := slices.IndexFunc(c.edits, func(p *parkedEdit) bool { return p.n == e.n }); i >= 0 {
+		c.resolveEdit(now, c.unparkEdit(e.id), contract.RejectEdit, contract.ByTimeout, msg.EditAnswer{Text: contract.TextEditTimeout})
 	}
 }

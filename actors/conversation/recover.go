@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 // interrupted by the end of the service.
 func (c *core) adopt(now time.Time, r *contract.Record) {
 	c.rec = r
+	c.said.queued, c.said.needsYou = len(r.QueuedMessages), len(r.Prompts)+len(r.Edits)
+	c.countOn()
 	if r.SessionBoot == c.boot {
 		for _, name := range r.SessionAllow {
 			c.session[name] = true
@@ -33,11 +36,14 @@ func (c *core) adopt(now time.Time, r *contract.Record) {
 		r.Prompts, r.Edits = nil, nil
 		c.changes.head = true
 	}
+	turn := r.OpenTurn
+	if turn != "" {
+		c.live = &live{id: turn, ended: true}
+	}
 	for i := range r.Messages {
 		c.settle(i, sameBoot)
 	}
-	if turn := r.OpenTurn; turn != "" {
-		c.live = &live{id: turn, ended: true}
+	if turn != "" {
 		outcome, status := contract.OutcomeInterrupted, contract.StatusIdle
 		if sameBoot {
 			outcome, status = contract.OutcomeError, contract.StatusFailed
@@ -47,6 +53,7 @@ func (c *core) adopt(now time.Time, r *contract.Record) {
 		c.live = nil
 		r.OpenTurn, r.OpenTurnBoot = "", ""
 		r.Status = status
+		c.said.needsYou = 0
 		c.patch(now, map[string]any{"status": status, "needs_you": 0, contract.PatchReload: true})
 	} else if r.Status == contract.StatusActive {
 		c.setStatus(now, contract.StatusIdle)
@@ -64,9 +71,31 @@ func (c *core) adopt(now time.Time, r *contract.Record) {
 		r.RetiredNoticed = true
 		c.notice(now, contract.LevelWarning, notice)
 	}
+	c.counters(now)
+	c.said.planReady = planReady(r, false) // Windows read it with the snapshot.
 	if c.changes.any() {
 		c.do(save{now: true})
 	}
+}
+
+// countOn keeps the counters ahead of every id in the file, whoever wrote it.
+func (c *core) countOn() {
+	r := c.rec
+	number := func(prefix, id string) uint64 {
+		n, err := strconv.ParseUint(strings.TrimPrefix(id, prefix), 10, 64)
+		if err != nil || !strings.HasPrefix(id, prefix) || n > 1<<52 {
+			return 0
+		}
+		return n
+	}
+	for i := range r.Messages {
+		r.MessageCounter = max(r.MessageCounter, number("m-", r.Messages[i].ID))
+		r.TurnCounter = max(r.TurnCounter, number("t-", string(r.Messages[i].TurnID)))
+	}
+	for _, q := range r.QueuedMessages {
+		r.MessageCounter = max(r.MessageCounter, number("m-", q.MessageID))
+	}
+	r.TurnCounter = max(r.TurnCounter, number("t-", string(r.OpenTurn)))
 }
 
 func plural(n int, word string) string {
@@ -76,12 +105,16 @@ func plural(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// settle closes one message that was still being written.
+// settle closes one message that was still being written. Windows that saw a
+// turn of this same boot hear of its open calls (contract.md O5).
 func (c *core) settle(i int, sameBoot bool) {
 	m := &c.rec.Messages[i]
 	changed := false
 	if m.IsStreaming {
 		m.IsStreaming, changed = false, true
+		if n := len(m.Parts); sameBoot && n > 0 && m.Parts[n-1].Type == contract.PartThinking {
+			c.emit(contract.ThinkingStop{})
+		}
 		if m.Outcome == "" {
 			m.Outcome = contract.OutcomeInterrupted
 			if sameBoot {
@@ -91,8 +124,15 @@ func (c *core) settle(i int, sameBoot bool) {
 	}
 	for k := range m.ToolCalls {
 		if t := &m.ToolCalls[k]; t.Status == contract.ToolRunning {
-			t.Status, t.FullContent, t.Summary = contract.ToolError, contract.TextInterrupted, contract.TextInterrupted
+			text := contract.TextInterrupted
+			if sameBoot {
+				text = contract.TextConversationLost
+			}
+			t.Status, t.FullContent, t.Summary = contract.ToolError, text, firstChars(text, 200)
 			changed = true
+			if sameBoot && m.TurnID == c.rec.OpenTurn {
+				c.emit(contract.ToolResult{ID: t.ID, Name: t.Name, Content: text, IsError: true, Input: t.Input})
+			}
 		}
 	}
 	if changed {

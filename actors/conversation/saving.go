@@ -2,7 +2,9 @@ package conversation
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"ergo.services/ergo/gen"
@@ -13,8 +15,8 @@ import (
 	"github.com/packetbench/packetbench/contract/journal"
 )
 
-// saveRetry is how long a failed save waits for its next try.
-const saveRetry = 2 * time.Second
+// errStoreAway is a store that is being restarted.
+var errStoreAway = errors.New("the part of the service that writes files is not there just now")
 
 func journalHead(r *contract.Record) (json.RawMessage, error) { return journal.EncodeHead(r) }
 
@@ -24,23 +26,27 @@ func (a *actor) scheduleSave(now bool) {
 	if a.core.rec == nil || a.core.oneShotOnly || a.core.deleted {
 		return
 	}
-	if now && a.saving == nil && !a.failed {
-		if !a.timer {
-			a.timer = true
-			_ = a.Send(a.PID(), flush{})
-		}
-		return
+	if a.dirty.IsZero() {
+		a.dirty = a.opt.Now()
 	}
+	switch {
+	case a.saving != nil:
+		a.again, a.againNow = true, a.againNow || now
+	case now && !a.failed:
+		if !a.urgent {
+			a.urgent = a.Send(a.PID(), flush{}) == nil
+		}
+	case !a.timer:
+		a.flushAfter(max(0, a.opt.SaveEvery-a.opt.Now().Sub(a.dirty)))
+	}
+}
+
+func (a *actor) flushAfter(wait time.Duration) {
 	if a.timer {
 		return
 	}
-	if a.saving != nil {
-		a.again = true
-		return
-	}
-	a.timer = true
-	if _, err := a.SendAfter(a.PID(), flush{}, a.opt.SaveEvery); err != nil {
-		a.timer = false
+	_, err := a.SendAfter(a.PID(), flush{timed: true}, wait)
+	if a.timer = err == nil; !a.timer {
 		a.Log().Warning("timer not set reason=%s", err)
 	}
 }
@@ -49,6 +55,7 @@ func (a *actor) scheduleSave(now bool) {
 func (a *actor) flush(now time.Time) {
 	c := a.core
 	if c.rec == nil || c.deleted || !c.changes.any() {
+		a.dirty = time.Time{}
 		a.drained(now)
 		return
 	}
@@ -56,16 +63,29 @@ func (a *actor) flush(now time.Time) {
 		a.again = true
 		return
 	}
+	a.dirty = time.Time{}
 	request, next, err := a.encode(false)
 	if err != nil {
 		a.Log().Error("conversation not encoded conv=%s reason=%s", string(c.id), err)
 		return
 	}
-	a.saving = &saving{rev: request.Rev, next: next}
 	c.changes = newChanges()
-	if err := a.Send(msg.Store, request); err != nil {
-		a.savedOne(now, msg.Saved{Rev: request.Rev, Err: err})
+	if len(request.Body)+len(request.Journal) == 0 {
+		a.saved = next // It was set back to what the file holds.
+		a.drained(now)
+		return
 	}
+	a.saving = &saving{rev: request.Rev, next: next}
+	if err := a.Send(msg.Store, request); err != nil {
+		a.savedOne(now, msg.Saved{Rev: request.Rev, Err: errStoreAway})
+		return
+	}
+	stop, err := a.SendAfter(a.PID(), saveLost{request.Rev}, a.opt.pause.saveLost)
+	if err != nil {
+		a.Log().Warning("timer not set reason=%s", err)
+		return
+	}
+	a.saving.stop = stop
 }
 
 // encode builds the save of everything that has changed.
@@ -86,6 +106,7 @@ func (a *actor) encode(idle bool) (msg.SaveConversation, saved, error) {
 		return request, next, err
 	}
 	next.index, next.neverWritten, next.known = -1, false, true
+	next.messages = len(c.rec.Messages)
 	if c.live != nil {
 		m := c.message()
 		next.index, next.content, next.thinking, next.parts = c.live.message, len(m.Content), len(m.Thinking), len(m.Parts)
@@ -100,6 +121,9 @@ func (a *actor) savedOne(now time.Time, s msg.Saved) {
 		return
 	}
 	next := a.saving.next
+	if a.saving.stop != nil {
+		a.saving.stop()
+	}
 	a.saving = nil
 	if s.Err == nil {
 		a.saved = next
@@ -109,8 +133,9 @@ func (a *actor) savedOne(now time.Time, s msg.Saved) {
 			a.core.notice(now, contract.LevelInfo, "This conversation is saved again.")
 		}
 		if a.again || a.core.changes.any() {
-			a.again = false
-			a.scheduleSave(false)
+			soon := a.againNow
+			a.again, a.againNow = false, false
+			a.scheduleSave(soon)
 			return
 		}
 		a.drained(now)
@@ -121,14 +146,9 @@ func (a *actor) savedOne(now time.Time, s msg.Saved) {
 	a.Log().Warning("conversation not saved conv=%s reason=%s", string(a.core.id), s.Err)
 	if !a.failed {
 		a.failed = true
-		a.core.notice(now, contract.LevelError, fmt.Sprintf("This conversation could not be saved: %s. It is tried again until it works.", sentence(s.Err)))
+		a.core.notice(now, contract.LevelError, fmt.Sprintf("This conversation could not be saved: %s. It is tried again until it works.", strings.TrimRight(sentence(s.Err), ".")))
 	}
-	if !a.timer {
-		a.timer = true
-		if _, err := a.SendAfter(a.PID(), flush{}, saveRetry); err != nil {
-			a.timer = false
-		}
-	}
+	a.flushAfter(a.opt.pause.saveRetry)
 	a.drained(now)
 }
 
@@ -152,12 +172,11 @@ func (a *actor) drained(now time.Time) {
 	a.draining = nil
 }
 
-// watchIdle starts the next tick of the idle watch.
-func (a *actor) watchIdle(time.Time) error {
+// watchIdle starts the next tick of the idle watch. There is one at a time.
+func (a *actor) watchIdle() {
 	if _, err := a.SendAfter(a.PID(), tick{}, a.tickEvery()); err != nil {
 		a.Log().Warning("timer not set reason=%s", err)
 	}
-	return nil
 }
 
 func (a *actor) tickEvery() time.Duration {
@@ -176,21 +195,26 @@ func (a *actor) tick(now time.Time) error {
 		limit = min(max(limit, time.Second), 30*time.Second)
 	}
 	if limit > 0 && a.mayStop(now) && now.Sub(a.lastUsed) >= limit {
-		return a.sleep(now)
+		if why := a.sleep(now); why != nil {
+			return why
+		}
 	}
 	a.run(now)
-	return a.watchIdle(now)
+	a.watchIdle()
+	return nil
 }
 
 // mayStop reports whether nothing holds this conversation awake.
 func (a *actor) mayStop(now time.Time) bool {
-	if run, ok := a.core.tools.(*tool.Runtime); ok && run != nil && len(run.Running()) > 0 {
+	if !a.core.quiet() || !a.watched.Before(now) || len(a.backlog) > 0 || a.saving != nil {
 		return false
 	}
-	return a.core.quiet() && a.watched.Before(now) && len(a.backlog) == 0 && a.saving == nil
+	run, ok := a.core.tools.(*tool.Runtime)
+	return !ok || run == nil || len(run.Running()) == 0
 }
 
-// sleep writes everything and ends. If that fails the conversation stays.
+// sleep writes everything and returns the reason to end; nil when it could not
+// be written, and the conversation stays.
 func (a *actor) sleep(now time.Time) error {
 	c := a.core
 	if c.rec != nil && !c.oneShotOnly && (c.changes.any() || a.saved.journal > 0) {
@@ -207,8 +231,8 @@ func (a *actor) sleep(now time.Time) error {
 			a.Log().Warning("conversation stays awake conv=%s reason=%s", string(c.id), err)
 			a.saved.known = false
 			c.changes.head = true
-			_ = a.Send(a.Parent(), msg.Idle{})
-			return a.watchIdle(now)
+			a.idleSaid = false
+			return a.Send(a.Parent(), msg.Idle{})
 		}
 	}
 	a.send(msg.Inspect, msg.Facts{Name: string(msg.ConversationName(c.id))})
@@ -219,6 +243,9 @@ func (a *actor) sleep(now time.Time) error {
 func (a *actor) tell(now time.Time) {
 	c := a.core
 	idle := a.mayStop(now)
+	if !idle {
+		a.lastUsed = now // The wait begins when nothing is needed any more.
+	}
 	if idle != a.idleSaid {
 		a.idleSaid = idle
 		since := time.Time{}

@@ -142,10 +142,20 @@ func newRecord(now time.Time, id contract.ConversationID, p contract.StartParams
 		ID: id, Title: title, Agent: row.ID, Mode: "api", Provider: row.Provider, Model: strings.TrimSpace(p.Model),
 		ProjectPath: p.ProjectPath, CreatedAt: now.UnixMilli(), UpdatedAt: now.UnixMilli(), Status: contract.StatusIdle,
 		PlanMode: p.PlanMode, PermissionMode: mode, ApproveWrites: p.ApproveWrites, ThinkingEnabled: p.ThinkingEnabled,
-		AllowedTools: slices.Clone(p.AllowedTools), AllowPatterns: slices.Clone(p.AllowPatterns),
+		AllowedTools: allowed(p.AllowedTools), AllowPatterns: slices.Clone(p.AllowPatterns),
 		MCPTrustSnapshot: p.MCPTrustSnapshot, SystemPrompt: p.SystemPromptOverride, Owner: contract.TransportInProcess,
 		ResumeToken: p.ResumeToken, EngineSessionID: p.EngineSessionID, Messages: []contract.RecordMessage{},
 	}
+}
+
+// allowed keeps "no tool at all" apart from "every tool": an empty list is left
+// out of the file and would be read back as none given. No tool has a blank
+// name.
+func allowed(tools []string) []string {
+	if tools != nil && len(tools) == 0 {
+		return []string{""}
+	}
+	return slices.Clone(tools)
 }
 
 // titleOf is the first line of the first message, cut at a word.

@@ -3,6 +3,7 @@ package conversation
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -33,6 +34,10 @@ func (c *core) apply(now time.Time, e contract.Event) {
 		if e == "" {
 			return
 		}
+		if !utf8.ValidString(string(e)) {
+			// Lengths and the journal count whole characters.
+			e = contract.Chunk(strings.ToValidUTF8(string(e), "\uFFFD"))
+		}
 		c.stopThinking()
 		l.rateLimited = nil
 		l.content.WriteString(string(e))
@@ -41,6 +46,9 @@ func (c *core) apply(now time.Time, e contract.Event) {
 	case contract.Thinking:
 		if e.Text == "" {
 			return
+		}
+		if !utf8.ValidString(e.Text) {
+			e.Text = strings.ToValidUTF8(e.Text, "\uFFFD")
 		}
 		l.rateLimited = nil
 		l.thinking = true
@@ -109,7 +117,7 @@ func (c *core) grow(kind contract.PartType, text string) {
 	} else {
 		m.Parts = append(m.Parts, contract.RecordPart{Part: contract.Part{Type: kind, Length: n}})
 	}
-	c.changes.grow(c.live.message)
+	c.changes.grow(c.live.message, len(m.Parts)-1)
 	c.do(save{})
 }
 
@@ -128,7 +136,7 @@ func (c *core) requestOpened(turn contract.TurnID) {
 	}
 	m := c.message()
 	m.Parts = append(m.Parts, contract.RecordPart{Part: contract.Part{Type: contract.PartRequest}})
-	c.changes.put(c.live.message)
+	c.changes.grow(c.live.message, len(m.Parts)-1)
 }
 
 // reasoned keeps the provider's reasoning with the request that just ended.
@@ -140,7 +148,7 @@ func (c *core) reasoned(turn contract.TurnID, details json.RawMessage) {
 	for i := len(m.Parts) - 1; i >= 0; i-- {
 		if m.Parts[i].Type == contract.PartRequest {
 			m.Parts[i].Details = details
-			c.changes.put(c.live.message)
+			c.changes.grow(c.live.message, i)
 			return
 		}
 	}
@@ -268,8 +276,9 @@ func (c *core) finish(now time.Time, e contract.Event) {
 	c.rec.OpenTurn, c.rec.OpenTurnBoot = "", ""
 	c.changes.head = true
 	if outcome == contract.OutcomeError {
-		c.setStatus(now, contract.StatusFailed)
-		c.planFailover(text)
+		if c.planFailover(text); c.retryWith == "" {
+			c.setStatus(now, contract.StatusFailed)
+		}
 	} else {
 		c.setStatus(now, contract.StatusIdle)
 	}

@@ -1,13 +1,14 @@
 package conversation
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/packetbench/packetbench/actors/msg"
 	"github.com/packetbench/packetbench/actors/turn/llm"
-	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
 
@@ -18,7 +19,7 @@ func (c *core) userMessage(now time.Time, id, text string, images []contract.Att
 		ID: id, Role: contract.RoleUser, Content: text, Timestamp: now.UnixMilli(), Attachments: infos,
 	})
 	c.say(contract.WhatUserTurn, contract.UserTurn{MessageID: id, Content: text, Attachments: infos})
-	c.failedOver = false
+	c.failedOver, c.images = false, images
 }
 
 func attachmentInfos(images []contract.Attachment) []contract.AttachmentInfo {
@@ -51,6 +52,7 @@ func (c *core) begin(now time.Time, images []contract.Attachment) contract.TurnI
 	c.live = &live{id: id, message: len(c.rec.Messages) - 1, tainted: carriedTaint(history)}
 	c.say(contract.WhatTurnStarted, contract.TurnStarted{TurnID: id})
 	c.setStatus(now, contract.StatusActive)
+	c.planState(now)
 	row, err := contract.RowForProvider(c.rec.Provider)
 	if err != nil && !c.oneShotOnly {
 		c.apply(now, contract.Error{Message: err.Error()})
@@ -106,18 +108,44 @@ func (c *core) closed(now time.Time, turn contract.TurnID, tools any) {
 	if !c.live.ended { // The process ended without its last word.
 		c.apply(now, contract.Error{Message: "The turn ended without an answer; send again to retry."})
 	}
-	outcome := c.rec.Messages[c.live.message].Outcome
+	m := &c.rec.Messages[c.live.message]
+	outcome, text := m.Outcome, m.Error
 	c.live = nil
 	c.do(endTurn{})
+	if c.closing {
+		c.closing = false
+		c.do(release{c.tools})
+		c.tools = nil
+	}
 	switch {
+	case c.retryWith != "" && c.leaving:
+		c.giveUpFailover(now)
 	case c.retryWith != "":
-		model := c.retryWith
-		c.retryWith = ""
-		c.truncate(now)
-		c.setModel(now, model)
-		c.begin(now, nil)
-	case outcome == contract.OutcomeDone && len(c.rec.QueuedMessages) > 0:
+		c.failOver(now, text)
+	case outcome == contract.OutcomeDone && len(c.rec.QueuedMessages) > 0 && !c.leaving:
 		c.dequeue(now)
+	case outcome == contract.OutcomeDone:
+		c.images = nil
+	}
+	c.planState(now)
+}
+
+// failOver tries the failed request again with the smaller model, and says so
+// where a person reads it.
+func (c *core) failOver(now time.Time, why string) {
+	from, to := c.rec.Model, c.retryWith
+	c.retryWith = ""
+	again := c.truncate(now)
+	c.notice(now, contract.LevelWarning, fmt.Sprintf("%s could not answer (%s). Trying once more with %s, which this conversation uses from now on.",
+		from, strings.TrimRight(clipRunes(strings.Join(strings.Fields(why), " "), 300), "."), to))
+	c.setModel(now, to)
+	c.begin(now, again)
+}
+
+func (c *core) giveUpFailover(now time.Time) {
+	if c.retryWith != "" {
+		c.retryWith = ""
+		c.setStatus(now, contract.StatusFailed)
 	}
 }
 
@@ -143,15 +171,26 @@ func (c *core) queueChanged(now time.Time) {
 // cancel stops the running turn. The queue goes first, so that nothing is sent
 // behind a turn that a person killed (contract.md 6.5).
 func (c *core) cancel(now time.Time) {
-	if len(c.rec.QueuedMessages) > 0 {
+	if c.rec != nil && len(c.rec.QueuedMessages) > 0 {
 		c.rec.QueuedMessages = nil
 		c.queueChanged(now)
 	}
+	c.stop(now)
+}
+
+// leave stops the running turn because the service stops. The queue stays in
+// the file: its messages are named by the notice of the next start.
+func (c *core) leave(now time.Time) {
+	c.leaving = true
+	c.stop(now)
+}
+
+func (c *core) stop(now time.Time) {
+	c.giveUpFailover(now)
 	if c.live == nil || c.live.ended || c.live.cancelled {
 		return
 	}
 	c.live.cancelled = true
-	c.retryWith = ""
 	c.drainPrompts(now, contract.ByCancel, contract.TextCancelledByUser)
 	if !c.live.started {
 		turn := c.live.id
@@ -159,7 +198,7 @@ func (c *core) cancel(now time.Time) {
 		c.closed(now, turn, c.tools)
 		return
 	}
-	c.do(toTurn{msg.CancelTurn{}}, later{config.CancelEscalation, cancelOverdue{c.live.id}})
+	c.do(toTurn{msg.CancelTurn{}}, later{c.waits.cancel, cancelOverdue{c.live.id}})
 }
 
 // overdue ends a turn that did not stop when it was told to.
@@ -175,6 +214,10 @@ func (c *core) overdue(now time.Time, turn contract.TurnID) {
 // usage takes the counts of one model request: the window's occupancy for the
 // ring, the line for the ledger.
 func (c *core) usage(now time.Time, u msg.RequestUsage) {
+	if u.Line != nil && c.rec != nil {
+		// Written whatever has become of the turn: the request was made.
+		c.do(toStore{msg.AppendLedger{Turn: u.Turn, N: u.N, Line: u.Line}})
+	}
 	if c.live == nil || c.live.id != u.Turn {
 		return
 	}
@@ -184,9 +227,6 @@ func (c *core) usage(now time.Time, u msg.RequestUsage) {
 	}
 	c.rec.Context = &used
 	c.patch(now, map[string]any{contract.PatchContext: used})
-	if u.Line != nil {
-		c.do(toStore{msg.AppendLedger{Turn: u.Turn, N: u.N, Line: u.Line}})
-	}
 }
 
 func (c *core) setModel(now time.Time, model string) {
@@ -212,19 +252,23 @@ func (c *core) planFailover(text string) {
 	}
 }
 
-// truncate drops the last model request from the transcript, as a retry wants
-// it: earlier tool rounds of the same turn stay (runtime.md 2). It reports
-// whether there was one.
-func (c *core) truncate(now time.Time) bool {
-	at := -1
+// lastAnswer is the index of the last assistant message, -1 for none.
+func (c *core) lastAnswer() int {
 	for i := len(c.rec.Messages) - 1; i >= 0; i-- {
 		if c.rec.Messages[i].Role == contract.RoleAssistant {
-			at = i
-			break
+			return i
 		}
 	}
+	return -1
+}
+
+// truncate drops the last model request from the transcript, as a retry wants
+// it: earlier tool rounds of the same turn stay (runtime.md 2). It returns the
+// images that go with the request when it is made again.
+func (c *core) truncate(now time.Time) (images []contract.Attachment) {
+	at := c.lastAnswer()
 	if at < 0 {
-		return false
+		return nil
 	}
 	m := &c.rec.Messages[at]
 	cut := 0
@@ -236,12 +280,13 @@ func (c *core) truncate(now time.Time) bool {
 	// Notices behind the message stay: they are history for people.
 	if cut == 0 {
 		c.rec.Messages = slices.Delete(c.rec.Messages, at, at+1)
+		images = c.images
 	} else {
 		*m = keepParts(*m, cut)
 	}
 	c.changes.from(at, len(c.rec.Messages))
 	c.patch(now, map[string]any{contract.PatchReload: true})
-	return true
+	return images
 }
 
 // keepParts cuts a message to its first n parts.

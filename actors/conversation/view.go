@@ -12,7 +12,7 @@ func (c *core) view() contract.Conversation {
 	r := c.rec
 	v := contract.Conversation{
 		Summary: c.summary(), Posture: c.posture(),
-		AllowedTools: r.AllowedTools, AllowPatterns: orEmpty(r.AllowPatterns), ThinkingEnabled: r.ThinkingEnabled,
+		AllowedTools: slices.DeleteFunc(slices.Clone(r.AllowedTools), func(s string) bool { return s == "" }), AllowPatterns: orEmpty(r.AllowPatterns), ThinkingEnabled: r.ThinkingEnabled,
 		Messages: make([]contract.Message, 0, len(r.Messages)+len(r.QueuedMessages)),
 		Queue:    orEmpty(slices.Clone(r.QueuedMessages)),
 		Plan:     orEmpty(slices.Clone(r.Plan)), PlanApproved: r.PlanApproved,
