@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -237,7 +238,8 @@ func (m *meta) ledgerLine(d llm.Done) ([]byte, error) {
 	if err != nil || !write {
 		return nil, err
 	}
-	return llm.EncodeLedgerRow(row)
+	line, err := llm.EncodeLedgerRow(row)
+	return bytes.TrimSuffix(line, []byte("\n")), err
 }
 
 // HandleMessage takes the conversation's answers.

@@ -86,6 +86,7 @@ var steps = []step{
 	{name: "orphans", start: (*service).sweep},
 	{name: "node", start: (*service).startNode, stop: (*service).stopNode, most: time.Second},
 	{name: "core", start: (*service).startCore, stop: (*service).drainCore, most: 2 * time.Second},
+	{name: "ledger", start: (*service).finishLedger},
 	{name: "agent", start: (*service).startAgent, stop: (*service).drainAgent, most: 5 * time.Second},
 	{name: "interrupted turns", start: (*service).closeTurns},
 	{name: "ops", start: (*service).startOps},
@@ -204,7 +205,7 @@ func (s *service) sweep() error {
 
 func (s *service) startNode() error {
 	node, err := supervisors.StartNode(supervisors.NodeOptions{
-		Suffix: "-" + s.boot, Logger: s.logger, Debug: s.cfg.LogLevel == "debug",
+		Logger: s.logger, Debug: s.cfg.LogLevel == "debug",
 	})
 	if err != nil {
 		return err
@@ -272,6 +273,23 @@ func (s *service) waitReady(name gen.Atom) error {
 	}
 	if done, ok := reply.(msg.Done); ok && done.Err != nil {
 		return done.Err
+	}
+	return nil
+}
+
+// finishLedger completes the one entry that a kill may have left between its
+// write-ahead file and the ledger. The file names the exact place of its line,
+// so this writes what was to be written and never writes it twice; anything
+// that does not fit exactly stays, and blocks, for a person to look at.
+func (s *service) finishLedger() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	reply, err := s.call(ctx, msg.Store, msg.ReconcileLedger{})
+	if done, ok := reply.(msg.Done); ok && err == nil {
+		err = done.Err
+	}
+	if err != nil {
+		s.logger.Error("usage ledger blocked", "reason", err)
 	}
 	return nil
 }
