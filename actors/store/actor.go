@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -42,6 +43,9 @@ const (
 	indexDelay = 10 * time.Second
 	auditDelay = 500 * time.Millisecond
 )
+
+// manyConversations is from where on the memory of a start is given back at once.
+const manyConversations = 1000
 
 // The lanes beside those of conversations, whose names begin with laneOf.
 const (
@@ -203,6 +207,11 @@ func (a *actor) open() {
 		})
 		found, err := scan(p, notes, now())
 		b = booted{scanned: found, err: err}
+		if len(found.x.entries) > manyConversations {
+			// Reading the index leaves more garbage than index, and a quiet
+			// service would keep it for minutes.
+			debug.FreeOSMemory()
+		}
 	}()
 }
 
@@ -253,6 +262,7 @@ func (a *actor) begin(b booted) {
 			return nil
 		})
 	} else {
+		a.notes.add("%s", b.err)
 		a.Log().Error("data directory cannot be used error=%q", b.err)
 	}
 	early := a.early
@@ -582,17 +592,10 @@ func (a *actor) saveIndex() {
 	if a.failed != nil {
 		return
 	}
-	frozen := &index{entries: make(map[contract.ConversationID]*entry, len(a.index.entries))}
-	for id, e := range a.index.entries {
-		kept := *e
-		frozen.entries[id] = &kept
-	}
+	entries := a.index.freeze()
 	path := filepath.Join(a.opt.Paths.Conversations(), indexName)
 	a.do(laneIndex, func() func() {
-		content, err := frozen.encode()
-		if err == nil {
-			err = replace(path, content)
-		}
+		err := replaceBy(path, func(w io.Writer) error { return writeIndexTo(w, entries) })
 		if err != nil {
 			// The next start reads more first fields; nothing is lost.
 			a.notes.add("%s", trouble("save the index of conversations", err))

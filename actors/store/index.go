@@ -2,7 +2,6 @@ package store
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -207,28 +206,44 @@ type row struct {
 	Journal stamp            `json:"journal"`
 }
 
-// encode returns index.json: an object whose entries stand one on a line.
-func (x *index) encode() ([]byte, error) {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"version":%d,"entries":[`, indexVersion)
-	sep := "\n"
+// frozen is an entry as index.json will hold it.
+type frozen struct {
+	id contract.ConversationID
+	entry
+}
+
+// freeze copies what belongs into index.json, for a job that encodes it while
+// the index goes on changing.
+func (x *index) freeze() []frozen {
+	out := make([]frozen, 0, len(x.entries))
 	for id, e := range x.entries {
-		if e.file == (stamp{}) {
-			continue
+		if e.file != (stamp{}) {
+			out = append(out, frozen{id: id, entry: *e})
 		}
-		line, err := contract.Marshal(row{Summary: e.saved.summary(id), Open: e.open, File: e.file, Journal: e.journal})
+	}
+	return out
+}
+
+// writeIndexTo writes index.json: an object whose entries stand one on a line.
+// It is never in memory as a whole: it is the largest file but for bodies.
+func writeIndexTo(w io.Writer, entries []frozen) error {
+	b := bufio.NewWriterSize(w, 1<<16)
+	fmt.Fprintf(b, `{"version":%d,"entries":[`, indexVersion)
+	sep := "\n"
+	for _, e := range entries {
+		line, err := contract.Marshal(row{Summary: e.saved.summary(e.id), Open: e.open, File: e.file, Journal: e.journal})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		b.WriteString(sep)
 		b.Write(line)
 		sep = ",\n"
 	}
 	b.WriteString("\n]}\n")
-	return b.Bytes(), nil
+	return b.Flush() // Tells an earlier failure too.
 }
 
-// decode calls each for every entry of an index file. It fails for a file that
+// decodeIndex calls each for every entry of an index file. It fails for a file that
 // is no index of this version; what was read by then is still right.
 func decodeIndex(r io.Reader, each func(row)) error {
 	dec := json.NewDecoder(r)

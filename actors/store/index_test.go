@@ -37,11 +37,17 @@ func scanned2(t testing.TB, p config.Paths) (scanned, []string) {
 	return got, notes.take()
 }
 
+// encoded is index.json.
+func (x *index) encoded(t testing.TB) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	must(t, writeIndexTo(&b, x.freeze()))
+	return b.Bytes()
+}
+
 func keep(t testing.TB, p config.Paths, x *index) {
 	t.Helper()
-	b, err := x.encode()
-	must(t, err)
-	must(t, replace(filepath.Join(p.Conversations(), indexName), b))
+	must(t, os.WriteFile(filepath.Join(p.Conversations(), indexName), x.encoded(t), 0o600))
 }
 
 // TestScan_ReadsOnlyStale: with an index only files that changed are opened.
@@ -154,9 +160,7 @@ func TestIndex_LiveAndSaved(t *testing.T) {
 	if got, _ := x.find("c-1"); got.Title != "two" {
 		t.Fatalf("a live change is not shown: %q", got.Title)
 	}
-	b, err := x.encode()
-	must(t, err)
-	if strings.Contains(string(b), "two") {
+	if strings.Contains(string(x.encoded(t)), "two") {
 		t.Fatal("a live change was written: after a kill it would be taken for the file's")
 	}
 	live.Title = "three"
@@ -169,7 +173,8 @@ func TestIndex_LiveAndSaved(t *testing.T) {
 		t.Fatalf("unfinished %q", got)
 	}
 	x.changed(contract.Summary{SessionID: "c-2", UpdatedAt: at})
-	if b, err = x.encode(); err != nil || strings.Contains(string(b), "c-2") {
+	b := x.encoded(t)
+	if strings.Contains(string(b), "c-2") {
 		t.Fatal("a conversation without a file was written")
 	}
 	var rows []row
@@ -209,8 +214,7 @@ func TestIndex_Memory(t *testing.T) {
 			Status: contract.StatusIdle, CreatedAt: at, UpdatedAt: at,
 		}, opened{}, stamp{1, 1}, stamp{})
 	}
-	b, err := x.encode()
-	must(t, err)
+	b := x.encoded(t)
 	heap := func() uint64 {
 		runtime.GC()
 		runtime.GC()
@@ -296,11 +300,7 @@ func FuzzReadHead(f *testing.F) {
 func FuzzDecodeIndex(f *testing.F) {
 	x := newIndex()
 	x.saved(contract.Summary{SessionID: "c-1", Title: "t", UpdatedAt: at}, opened{said: 7, are: 1}, stamp{1, 2}, stamp{3, 4})
-	b, err := x.encode()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b)
+	f.Add(x.encoded(f))
 	f.Add([]byte(`{"version":1,"entries":[{}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_ = decodeIndex(bytes.NewReader(b), func(r row) {

@@ -148,4 +148,3 @@ func TestShelf_KillWhileSaving(t *testing.T) {
 		}
 	}
 }
-

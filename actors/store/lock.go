@@ -58,8 +58,9 @@ func (o owner) alive() bool { return o.PID > 0 && child.Alive(o.PID, o.Start) }
 // errNoLocking says that the file system knows no locks.
 var errNoLocking = errors.New("store: the file system has no file locks")
 
-// lockedWait is how long a loser waits to learn who won: the winner writes its
-// pid right after it has the lock.
+// lockedWait is how long a locked directory without a live owner is looked at
+// again. Either the winner has not written its pid yet, or the lock is that of a
+// dead service that was just starting a child, which has it until it execs.
 const lockedWait = 500 * time.Millisecond
 
 // Acquire makes this process the one owner of a data directory, which it
@@ -87,17 +88,29 @@ func acquire(p config.Paths, try func(*os.File) (bool, error)) (*Lock, error) {
 	if err != nil {
 		return nil, trouble("open the lock of the data directory", err)
 	}
-	won, err := try(f)
-	switch {
-	case errors.Is(err, errNoLocking):
+	for deadline := time.Now().Add(lockedWait); ; time.Sleep(10 * time.Millisecond) {
+		won, err := try(f)
+		if won {
+			break
+		}
+		if err == nil {
+			if err = ownerOf(p); err == nil && time.Now().After(deadline) {
+				err = &LockedError{}
+			}
+		}
+		if err == nil {
+			continue
+		}
 		f.Close()
-		return acquireByName(p, mine)
-	case err != nil:
-		f.Close()
-		return nil, trouble("lock the data directory", err)
-	case !won:
-		f.Close()
-		return nil, ownerOf(p)
+		var locked *LockedError
+		switch {
+		case errors.Is(err, errNoLocking):
+			return acquireByName(p, mine)
+		case errors.As(err, &locked):
+			return nil, locked
+		default:
+			return nil, trouble("lock the data directory", err)
+		}
 	}
 	err = f.Truncate(0)
 	if err == nil {
@@ -122,22 +135,19 @@ func (l *Lock) Close() error {
 		}
 		return os.Remove(l.path)
 	}
-	return errors.Join(l.f.Truncate(0), l.f.Close())
+	// Unlocked by hand: closing alone leaves it to a child that is just being
+	// started until that child execs.
+	return errors.Join(l.f.Truncate(0), unlock(l.f), l.f.Close())
 }
 
-// ownerOf tells who has the lock. It waits a moment for a winner that has not
-// written its pid yet; what stands there until then is the one before it.
-func ownerOf(p config.Paths) *LockedError {
-	deadline := time.Now().Add(lockedWait)
-	for {
-		if o, err := readOwner(p.Lock()); err == nil && o.alive() {
-			return &LockedError{PID: o.PID, URL: urlOf(p, o.PID)}
-		}
-		if time.Now().After(deadline) {
-			return &LockedError{}
-		}
-		time.Sleep(10 * time.Millisecond)
+// ownerOf returns the owner as a *LockedError, nil when the one that is named
+// does not live.
+func ownerOf(p config.Paths) error {
+	o, err := readOwner(p.Lock())
+	if err != nil || !o.alive() {
+		return nil
 	}
+	return &LockedError{PID: o.PID, URL: urlOf(p, o.PID)}
 }
 
 func readOwner(path string) (owner, error) {

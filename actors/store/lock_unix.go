@@ -27,3 +27,5 @@ func tryLock(f *os.File) (bool, error) {
 		}
 	}
 }
+
+func unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

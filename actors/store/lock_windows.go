@@ -25,3 +25,7 @@ func tryLock(f *os.File) (bool, error) {
 		return false, err
 	}
 }
+
+func unlock(f *os.File) error {
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{OffsetHigh: 1})
+}

@@ -4,6 +4,7 @@ package store
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -14,6 +15,14 @@ import (
 // replace makes content the file at path, mode 0600, whole or not at all, and
 // returns when it would survive a loss of power.
 func replace(path string, content []byte) error {
+	return replaceBy(path, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// replaceBy is replace for content that is better not held in memory at once.
+func replaceBy(path string, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	// The folder itself holds the temporary file: a rename must not cross file
 	// systems, and the start knows where to look for leftovers.
@@ -22,8 +31,8 @@ func replace(path string, content []byte) error {
 		return err
 	}
 	// Gap: after a failed removal the leftover goes at the next start.
-	defer f.Cleanup()
-	if _, err := f.Write(content); err != nil {
+	defer func() { _ = f.Cleanup() }()
+	if err := write(f); err != nil {
 		return err
 	}
 	if err := f.CloseAtomicallyReplace(); err != nil {

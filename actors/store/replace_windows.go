@@ -4,6 +4,7 @@ package store
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -14,11 +15,19 @@ import (
 // the other systems does not cover this one, where a rename replaces a file
 // just as well.
 func replace(path string, content []byte) error {
+	return replaceBy(path, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// replaceBy is replace for content that is better not held in memory at once.
+func replaceBy(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"*")
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
+	err = write(f)
 	if err == nil {
 		err = f.Sync()
 	}
