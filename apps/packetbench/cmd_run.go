@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -83,7 +84,7 @@ func (c *runCmd) Run(g *Globals) error {
 	_, screen := terminal(g.Stdout)
 	t := &oneTurn{
 		cmd: c, conn: conn, signals: signals, log: g.Stderr, screen: screen, out: &printer{w: g.Stdout},
-		denied: make(chan error), begun: make(chan begun, 1),
+		denied: make(chan error, 64), begun: make(chan begun, 1), unqueued: make(chan error, 1),
 	}
 	return failed(t.run(ctx))
 }
@@ -132,6 +133,8 @@ type oneTurn struct {
 	asked     begun
 	answered  bool // The start or send was answered.
 	mine      bool // The queued message's turn comes next.
+	left      bool // It is no longer in the queue.
+	unqueued  chan error
 	early     []contract.Envelope
 	turn      contract.TurnID
 	pending   int // Prompts whose denial is on its way.
@@ -202,12 +205,33 @@ func (t *oneTurn) run(ctx context.Context) error {
 			}
 			t.cancelled = true
 			fmt.Fprintln(t.log, "Stopping; once more ends at once.")
-			go func() { _ = t.conn.call(ctx, contract.MethodCancel, contract.SessionParams{SessionID: t.id}, nil) }()
+			t.stop(ctx)
+		case err := <-t.unqueued:
+			if err == nil {
+				return &ExitError{exitInterrupted, ""}
+			}
+			t.cancel(ctx) // Its turn came meanwhile.
 		}
 		if t.out.err != nil {
 			return t.out.err
 		}
 	}
+}
+
+// stop cancels the turn. A message that still waits is taken out of the queue
+// instead: the turn before it is somebody else's.
+func (t *oneTurn) stop(ctx context.Context) {
+	if !t.answered || t.turn != "" || t.mine {
+		t.cancel(ctx)
+		return
+	}
+	go func() {
+		t.unqueued <- t.conn.call(ctx, contract.MethodQueueRemove, contract.QueueRemoveParams{SessionID: t.id, MessageID: t.asked.message}, nil)
+	}()
+}
+
+func (t *oneTurn) cancel(ctx context.Context) {
+	go func() { _ = t.conn.call(ctx, contract.MethodCancel, contract.SessionParams{SessionID: t.id}, nil) }()
 }
 
 // prepare decides what to call: a send into a conversation that exists, else a
@@ -378,6 +402,15 @@ func (t *oneTurn) take(ctx context.Context, e contract.Envelope) (done bool, err
 	if err != nil {
 		return false, nil // A later service may say more than this program knows.
 	}
+	if t.left && a.What != contract.WhatUpdated {
+		t.left = false
+		if a.What != contract.WhatUserTurn {
+			if t.cancelled {
+				return true, &ExitError{exitInterrupted, ""}
+			}
+			return true, &ExitError{exitTurnError, "The message was taken out of the queue before its turn came."}
+		}
+	}
 	switch a.What {
 	case contract.WhatUserTurn:
 		var u contract.UserTurn
@@ -385,7 +418,7 @@ func (t *oneTurn) take(ctx context.Context, e contract.Envelope) (done bool, err
 			t.mine = true
 		}
 	case contract.WhatQueueChanged:
-		return t.stillQueued(e)
+		t.queue(e)
 	case contract.WhatTurnStarted:
 		if t.turn == "" && t.mine {
 			t.turn = e.Turn
@@ -412,25 +445,14 @@ func (t *oneTurn) take(ctx context.Context, e contract.Envelope) (done bool, err
 	return false, nil
 }
 
-// stillQueued ends the wait of a message that was taken out of the queue, by a
-// window or by a cancel.
-func (t *oneTurn) stillQueued(e contract.Envelope) (done bool, err error) {
+// queue notices that the message left the queue: its user-turn comes next, or
+// it was taken out.
+func (t *oneTurn) queue(e contract.Envelope) {
 	var q contract.QueueChanged
-	if t.turn != "" || t.mine || json.Unmarshal(e.Data, &q) != nil || t.asked.message == "" {
-		return false, nil
+	if t.turn != "" || t.mine || json.Unmarshal(e.Data, &q) != nil {
+		return
 	}
-	for _, item := range q.Items {
-		if item.MessageID == t.asked.message {
-			return false, nil
-		}
-	}
-	// Its turn-started is behind the queue-changed that takes it out, so only
-	// a queue that it leaves before its user-turn says that it was dropped;
-	// the user-turn comes right after. Wait for it unless we cancelled.
-	if t.cancelled {
-		return true, &ExitError{exitInterrupted, ""}
-	}
-	return false, nil
+	t.left = !slices.ContainsFunc(q.Items, func(i contract.QueueItem) bool { return i.MessageID == t.asked.message })
 }
 
 // show prints what an event says.
@@ -538,4 +560,3 @@ func (t *oneTurn) exit(ctx context.Context, outcome contract.Outcome) error {
 	}
 	return &ExitError{exitTurnError, ""} // The error was shown when it came.
 }
-

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/packetbench/packetbench/actors/secret"
+	"github.com/packetbench/packetbench/apps/packetbench/plaintext"
+	"github.com/packetbench/packetbench/config"
+	"github.com/packetbench/packetbench/contract"
+)
+
+// doctorCmd checks everything the service needs. Exit 1 when something without
+// which it cannot work is broken.
+type doctorCmd struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// finding is what doctor says of one part.
+type finding struct {
+	Name  string `json:"name"`
+	State state  `json:"state"`
+	// Detail is what was found.
+	Detail string `json:"detail"`
+	// Fix says what to do about it.
+	Fix string `json:"fix,omitempty"`
+	// Required parts decide the exit code.
+	Required bool `json:"required"`
+}
+
+// state grades a finding.
+type state string
+
+const (
+	stateOK state = "ok"
+	// stateWarning is a part that is not there and not needed for the rest.
+	stateWarning state = "warning"
+	stateBroken  state = "broken"
+	// stateAbsent is a part that this version does not contain.
+	stateAbsent state = "absent"
+)
+
+// probeLimit bounds one check that asks another program.
+const probeLimit = 5 * time.Second
+
+// Run runs every check and prints one line each.
+func (c *doctorCmd) Run(g *Globals) error {
+	ctx, stop := untilSignal()
+	defer stop()
+	findings := examine(ctx, g)
+	broken := 0
+	for _, f := range findings {
+		if f.Required && f.State == stateBroken {
+			broken++
+		}
+	}
+	if c.JSON {
+		raw, err := json.MarshalIndent(struct {
+			OK     bool      `json:"ok"`
+			Checks []finding `json:"checks"`
+		}{broken == 0, findings}, "", "  ")
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(g.Stdout, string(raw)); err != nil {
+			return err
+		}
+	} else {
+		out := &printer{w: g.Stdout}
+		for _, f := range findings {
+			out.print(f.line())
+		}
+		if out.err != nil {
+			return out.err
+		}
+	}
+	if broken > 0 {
+		return &ExitError{exitFailure, fmt.Sprintf("%d required part(s) broken; the lines above say the fix.", broken)}
+	}
+	return nil
+}
+
+func (f finding) line() string {
+	s := fmt.Sprintf("%-8s %-24s %s", f.State, f.Name, plaintext.Line(f.Detail, 300))
+	if f.Fix != "" && f.State != stateOK {
+		s += "\n" + strings.Repeat(" ", 34) + "fix: " + plaintext.Line(f.Fix, 300)
+	}
+	return strings.TrimRight(s, " ") + "\n"
+}
+
+// examine runs the checks in the order a start would meet them.
+func examine(ctx context.Context, g *Globals) []finding {
+	paths, err := config.DataDir(g.Home, g.Getenv)
+	if err != nil {
+		return []finding{{Name: "data directory", State: stateBroken, Detail: err.Error(), Fix: "give one with --home", Required: true}}
+	}
+	all := []finding{checkDataDir(paths)}
+	run, err := findService(g)
+	running := err == nil
+	all = append(all, checkService(run, err))
+	all = append(all, checkPorts(running)...)
+	all = append(all, checkShell(), checkGit(ctx), checkKeys(g, paths))
+	all = append(all, checkSidecar(ctx)...)
+	all = append(all, checkEngines())
+	if running {
+		all = append(all, checkProviders(ctx, run)...)
+	} else {
+		all = append(all, finding{Name: "providers", State: stateWarning, Detail: "not asked: no service runs", Fix: "start one with packetbench serve and run doctor again"})
+	}
+	return all
+}
+
+// checkDataDir makes the directory as a start would, writes a file into it and
+// leaves nothing behind.
+func checkDataDir(p config.Paths) finding {
+	f := finding{Name: "data directory", Required: true}
+	_, before := os.Stat(p.Home)
+	err := os.MkdirAll(p.Home, 0o700)
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(p.Home, ".doctor-*"); err == nil {
+			_, err = probe.WriteString("x")
+			err = errors.Join(err, probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if errors.Is(before, os.ErrNotExist) {
+		_ = os.Remove(p.Home) // Only if it is empty, so only ours.
+	}
+	if err != nil {
+		f.State, f.Detail = stateBroken, fmt.Sprintf("%s cannot be written: %v", p.Home, err)
+		f.Fix = "make it writable for you, free some space, or choose another one with --home"
+		return f
+	}
+	f.State, f.Detail = stateOK, p.Home+" is writable"
+	return f
+}
+
+func checkService(run runFile, err error) finding {
+	f := finding{Name: "service", State: stateOK}
+	switch {
+	case err == nil:
+		f.Detail = fmt.Sprintf("runs with pid %d at %s, version %s", run.PID, run.URL, run.Version)
+	case errors.Is(err, errNoService):
+		f.Detail = "does not run for this data directory"
+	default:
+		f.State, f.Detail, f.Fix, f.Required = stateBroken, err.Error(), "stop the service, remove run.json and start it again", true
+	}
+	return f
+}
+
+// checkPorts tries the default addresses when no service of ours holds them.
+func checkPorts(running bool) []finding {
+	if running {
+		return nil
+	}
+	var all []finding
+	for _, p := range []struct{ name, addr, flag string }{
+		{"port of the page", config.DefaultAddr, "--addr"},
+		{"port of NATS", config.DefaultNATSAddr, "--nats-addr"},
+	} {
+		f := finding{Name: p.name, State: stateOK, Detail: p.addr + " is free", Required: true}
+		l, err := net.Listen("tcp", p.addr)
+		if err != nil {
+			f.State, f.Detail = stateBroken, fmt.Sprintf("%s cannot be opened: %v", p.addr, err)
+			f.Fix = "end the program that uses it, or start with " + p.flag + " 127.0.0.1:0"
+		} else {
+			_ = l.Close()
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// checkShell looks for what a command of the bash tool is run with. Source:
+// actors/turn/tool.
+func checkShell() finding {
+	shell := "/bin/sh"
+	if runtime.GOOS == "windows" {
+		shell = filepath.Join(os.Getenv("SystemRoot"), "System32", "cmd.exe")
+	}
+	if _, err := os.Stat(shell); err != nil {
+		return finding{
+			Name: "shell", State: stateWarning, Detail: shell + " was not found, so a model cannot run commands",
+			Fix: "put a shell there; everything else works without it",
+		}
+	}
+	return finding{Name: "shell", State: stateOK, Detail: shell}
+}
+
+func checkGit(ctx context.Context) finding {
+	f := finding{Name: "git", State: stateOK}
+	out, err := output(ctx, "git", "--version")
+	if err != nil {
+		f.State, f.Detail, f.Fix = stateWarning, "was not found, so changes cannot be shown or put into worktrees", "install git and put it on PATH"
+		return f
+	}
+	f.Detail = out
+	return f
+}
+
+// checkKeys asks the key store for every account. It names where keys are, not
+// the keys.
+func checkKeys(g *Globals, p config.Paths) finding {
+	f := finding{Name: "keyring", State: stateOK}
+	k := secret.Open(secret.Options{Paths: p, Getenv: g.Getenv})
+	stored := 0
+	for _, i := range k.Info() {
+		switch {
+		case i.Present:
+			stored++
+		case i.Source != "":
+			f.State, f.Detail, f.Fix = stateWarning, i.Source, "unlock the keyring, or set "+secret.EnvNoKeyring+"=1 to keep keys in an encrypted file"
+			return f
+		}
+	}
+	f.Detail = fmt.Sprintf("works; %d key(s) stored or in the environment", stored)
+	if g.Getenv(secret.EnvNoKeyring) == "1" {
+		f.Detail = fmt.Sprintf("left alone (%s=1); %d key(s) in the encrypted file or in the environment", secret.EnvNoKeyring, stored)
+	}
+	return f
+}
+
+// checkSidecar says what this version has of the vendor SDKs' host.
+func checkSidecar(ctx context.Context) []finding {
+	node := finding{Name: "Node", State: stateAbsent, Detail: "not needed by this version"}
+	if v, err := output(ctx, "node", "--version"); err == nil {
+		node.Detail = v + " found; not needed by this version"
+	}
+	return []finding{node, {
+		Name: "sidecar", State: stateAbsent,
+		Detail: fmt.Sprintf("this version does not contain it (it would speak protocol %d); the vendor SDK rows cannot be started", contract.SidecarProtocol),
+	}}
+}
+
+// engines are the programs that an ACP row would start. Source: contract.md 10.
+var engines = []string{"packetcode"}
+
+func checkEngines() finding {
+	f := finding{Name: "ACP engines", State: stateAbsent, Detail: "this version does not start engines"}
+	var found []string
+	for _, name := range engines {
+		if path, err := exec.LookPath(name); err == nil {
+			found = append(found, filepath.Base(path))
+		}
+	}
+	if len(found) > 0 {
+		f.Detail += "; on PATH: " + strings.Join(found, ", ")
+	}
+	return f
+}
+
+// checkProviders shows each row's badge. None is required: the demo always
+// answers.
+func checkProviders(ctx context.Context, run runFile) []finding {
+	ctx, cancel := context.WithTimeout(ctx, 4*probeLimit)
+	defer cancel()
+	broken := func(err error) []finding {
+		return []finding{{Name: "providers", State: stateBroken, Detail: err.Error(), Fix: "restart the service; its log says more", Required: true}}
+	}
+	conn, err := dial(ctx, run.URL, run.MonitorToken)
+	if err != nil {
+		return broken(err)
+	}
+	defer conn.close()
+	var rows []contract.ProviderRow
+	if err := conn.call(ctx, contract.MethodListProviders, contract.Empty{}, &rows); err != nil {
+		return broken(err)
+	}
+	return badges(rows)
+}
+
+func badges(rows []contract.ProviderRow) (all []finding) {
+	for _, r := range rows {
+		f := finding{Name: r.Label, State: stateOK, Detail: string(r.Badge.Status)}
+		if r.Badge.Source != "" {
+			f.Detail += ", key from " + r.Badge.Source
+		}
+		switch {
+		case r.Badge.Status == contract.BadgeReady:
+		case r.Badge.Status == contract.BadgeComingSoon:
+			f.State, f.Detail = stateAbsent, r.Badge.Hint
+		default:
+			f.State, f.Fix = stateWarning, r.Badge.Hint
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// output runs a program for its first line.
+func output(ctx context.Context, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.WaitDelay = 200 * time.Millisecond
+	out, err := cmd.Output()
+	if err != nil {
+		return "", err
+	}
+	return plaintext.Line(strings.TrimSpace(string(out)), 200), nil
+}
