@@ -18,6 +18,8 @@ import (
 const (
 	// checkEvery is how often the actor looks whether its server still stores.
 	checkEvery = time.Second
+	// storeMost is how long a running server may store nothing that waits.
+	storeMost = 3 * time.Second
 	// restartMost bounds the wait between two starts of a server that stopped
 	// storing, a full disk usually.
 	restartMost = 10 * time.Second
@@ -123,7 +125,7 @@ func (a *actor) HandleCall(from gen.PID, ref gen.Ref, request any) (any, error) 
 		_, _ = a.SendAfter(a.PID(), late{ref}, readyMost)
 		return nil, nil
 	case msg.Drain:
-		node, self, k, log := a.Node(), a.PID(), a.keeper, a.opt.Log
+		node, self, log := a.Node(), a.PID(), a.opt.Log
 		go func() {
 			err := errors.New("The event log failed inside PacketBench while it stopped.")
 			defer func() {
@@ -133,7 +135,6 @@ func (a *actor) HandleCall(from gen.PID, ref gen.Ref, request any) (any, error) 
 			ctx, cancel := context.WithTimeout(context.Background(), drainMost)
 			defer cancel()
 			err = log.Drain(ctx)
-			k.close()
 		}()
 		return nil, nil
 	}
@@ -174,7 +175,7 @@ func (a *actor) arrived(m arrived) error {
 		a.wait = min(a.wait*2, restartMost)
 		return nil
 	}
-	a.running, a.started, a.wait = true, true, checkEvery
+	a.running, a.started = true, true
 	_ = a.report(msg.StateRunning, "")
 	a.answer(nil, func(waiter) bool { return true })
 	a.facts()
@@ -184,7 +185,18 @@ func (a *actor) arrived(m arrived) error {
 
 // check starts the server anew when it no longer stores.
 func (a *actor) check() {
-	if why := a.keeper.broken(); why != "" {
+	why := a.keeper.broken()
+	switch down := a.opt.Log.downFor(); {
+	case why != "":
+	case down == 0:
+		a.wait = checkEvery
+	case down > storeMost && down > a.wait:
+		// A store whose disk failed once refuses for ever, also when the disk
+		// has room again; only opening it anew helps.
+		why = "nothing is stored"
+		a.wait = min(a.wait*2, restartMost)
+	}
+	if why != "" {
 		a.running = false
 		a.Log().Warning("event log starts anew reason=%q", why)
 		a.start()
@@ -259,6 +271,7 @@ func (k *keeper) up() (addr string, err error) {
 		return "", err
 	}
 	k.opt.Log.setNATSAddr(k.serving.addr)
+	k.opt.Log.setCloser(k.close)
 	return k.serving.addr, nil
 }
 

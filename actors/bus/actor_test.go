@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/packetbench/packetbench/actors/msg"
+	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 	"github.com/packetbench/packetbench/supervisors/nodetest"
 )
@@ -289,5 +290,61 @@ func TestServer_Permissions(t *testing.T) {
 	}
 	if info, err := r.session.js.StreamInfo(streamName); err != nil || info.State.LastSeq != 20 {
 		t.Fatalf("the log was changed: %+v %v", info, err)
+	}
+}
+
+// Requests on command.> are answered whatever the state of the doors, and a
+// flood of them is refused instead of piling up.
+func TestServer_Commands(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, LogOptions{})
+	code := func(m *nats.Msg) int {
+		var a struct {
+			Error contract.Failure `json:"error"`
+		}
+		if err := json.Unmarshal(m.Data, &a); err != nil {
+			t.Fatalf("%s: %v", m.Data, err)
+		}
+		return a.Error.Code
+	}
+	m, err := r.serving.nc.Request("command.get_tree", nil, 5*time.Second)
+	if err != nil || code(m) != contract.CodeInternal {
+		t.Fatalf("closed doors: %v %v", m, err)
+	}
+	held := make(chan struct{})
+	stop := r.log.Serve(func(q msg.Requested) {
+		<-held
+		q.Reply([]byte(`{"result":{}}`))
+	})
+	inbox := r.serving.nc.NewInbox()
+	answers, err := r.serving.nc.SubscribeSync(inbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range config.MaxRequestsInFlight + 1 {
+		if err := r.serving.nc.PublishRequest("command.get_tree", inbox, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, err := answers.NextMsg(5 * time.Second)
+	if err != nil || code(first) != contract.CodeOverLimit {
+		t.Fatalf("one too many: %v %v", first, err)
+	}
+	close(held)
+	for range config.MaxRequestsInFlight {
+		m, err := answers.NextMsg(5 * time.Second)
+		if err != nil || string(m.Data) != `{"result":{}}` {
+			t.Fatalf("%v %v", m, err)
+		}
+	}
+	// An old stop does not end a newer handler.
+	stop2 := r.log.Serve(func(q msg.Requested) { q.Reply([]byte(`2`)) })
+	stop()
+	if m, err := r.serving.nc.Request("command.get_tree", nil, 5*time.Second); err != nil || string(m.Data) != "2" {
+		t.Fatalf("%v %v", m, err)
+	}
+	stop2()
+	if m, err := r.serving.nc.Request("command.get_tree", nil, 5*time.Second); err != nil || code(m) != contract.CodeInternal {
+		t.Fatalf("%v %v", m, err)
 	}
 }

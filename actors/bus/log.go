@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,6 +102,10 @@ type Log struct {
 	base  uint64
 	sent  int
 	bytes int
+	// recent are the last events that were acknowledged, up to base-1: a server
+	// whose disk failed may have confirmed what it then lost.
+	recent      []entry
+	recentBytes int
 	// room is closed when the queue shrinks while a Publish waits.
 	room    chan struct{}
 	waiting int
@@ -110,6 +115,8 @@ type Log struct {
 	session *session
 	// readers counts open cursors; the tail runs while there are any.
 	readers int
+	// closer shuts the attached server down; set by the actor's keeper.
+	closer func()
 	// serve is the handler of command.>.
 	serve    func(msg.Requested)
 	serveGen uint64
@@ -118,11 +125,15 @@ type Log struct {
 	addr atomic.Value // string: where NATS clients connect
 	up   atomic.Bool
 	why  atomic.Value // string
+	// downAt is when up became false, in ns since 1970.
+	downAt atomic.Int64
 	// slot is held by the server that owns the store folder, so that the next
 	// one waits until the one before has let go of its files.
 	slot chan struct{}
 
 	published, resyncs, refused atomic.Uint64
+	// commands counts the requests of command.> that are being handled.
+	commands atomic.Int64
 }
 
 var (
@@ -220,9 +231,14 @@ func (l *Log) trim(n int) {
 	}
 	for i := range n {
 		l.bytes -= len(l.queue[i].payload)
-		l.queue[i] = entry{}
+		l.recentBytes += len(l.queue[i].payload)
 	}
+	l.recent = append(l.recent, l.queue[:n]...)
+	clear(l.queue[:n])
 	l.queue = l.queue[n:]
+	if len(l.recent) > 2*recentMost || l.recentBytes > recentBytes {
+		l.forget()
+	}
 	l.base += uint64(n)
 	l.sent = max(0, l.sent-n)
 	if len(l.queue) == 0 && l.settled != nil {
@@ -230,6 +246,47 @@ func (l *Log) trim(n int) {
 		l.settled = nil
 	}
 	l.signalRoom()
+}
+
+// The bounds of recent. A server writes each message to its file before it
+// confirms it, so what a failing disk can take back is little.
+const (
+	recentMost  = 1024
+	recentBytes = 8 << 20
+)
+
+// forget cuts recent down to half of its bounds. mu is held.
+func (l *Log) forget() {
+	drop := max(0, len(l.recent)-recentMost)
+	for i := range drop {
+		l.recentBytes -= len(l.recent[i].payload)
+	}
+	for drop < len(l.recent) && l.recentBytes > recentBytes/2 {
+		l.recentBytes -= len(l.recent[drop].payload)
+		drop++
+	}
+	kept := copy(l.recent, l.recent[drop:])
+	clear(l.recent[kept:])
+	l.recent = l.recent[:kept]
+}
+
+// recall puts the last n acknowledged events back in front of the queue; false
+// when so many are not known any more. mu is held.
+func (l *Log) recall(n int) bool {
+	if n > len(l.recent) {
+		return false
+	}
+	cut := len(l.recent) - n
+	back := slices.Clone(l.recent[cut:])
+	for _, e := range back {
+		l.bytes += len(e.payload)
+		l.recentBytes -= len(e.payload)
+	}
+	clear(l.recent[cut:])
+	l.recent = l.recent[:cut]
+	l.queue = append(back, l.queue...)
+	l.base -= uint64(n)
+	return true
 }
 
 func (l *Log) signalRoom() {
@@ -240,7 +297,9 @@ func (l *Log) signalRoom() {
 }
 
 // Drain waits until everything taken is stored, or ctx ends; then nothing more
-// is taken. It fails with how many events were not stored.
+// is taken and the server is shut down, so that its files are closed in order.
+// It fails with how many events were not stored, or when the server does not
+// end in time. It may be called again.
 func (l *Log) Drain(ctx context.Context) error {
 	l.mu.Lock()
 	var err error
@@ -261,9 +320,30 @@ func (l *Log) Drain(ctx context.Context) error {
 	}
 	l.closed = true
 	l.signalRoom()
+	closer := l.closer
 	l.mu.Unlock()
+	if closer == nil {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		closer()
+	}()
+	// Even when the events took all the time there was, the server gets a
+	// moment: it needs about 50 ms.
+	last := time.NewTimer(serverEndMost)
+	defer last.Stop()
+	select {
+	case <-ended:
+	case <-last.C:
+		err = errors.Join(err, errors.New("bus: the server of the event log did not end in time"))
+	}
 	return err
 }
+
+// serverEndMost bounds the server's own end.
+const serverEndMost = 500 * time.Millisecond
 
 // NATSAddr is host:port of the server for NATS clients: the port in force,
 // also when 0 was asked for. It is empty before the first start and without a
@@ -271,6 +351,12 @@ func (l *Log) Drain(ctx context.Context) error {
 func (l *Log) NATSAddr() string {
 	addr, _ := l.addr.Load().(string)
 	return addr
+}
+
+func (l *Log) setCloser(end func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closer = end
 }
 
 func (l *Log) setNATSAddr(addr string) { l.addr.Store(addr) }
@@ -307,7 +393,9 @@ func (l *Log) setUp(up bool, reason string) {
 		return
 	}
 	l.why.Store(reason)
-	l.up.Store(up)
+	if l.up.Swap(up) && !up {
+		l.downAt.Store(time.Now().UnixNano())
+	}
 	if up {
 		l.opt.Logger.Info("event log up", "head", l.Head())
 	} else {
@@ -316,6 +404,14 @@ func (l *Log) setUp(up bool, reason string) {
 	if l.opt.Status != nil {
 		l.opt.Status(up, reason)
 	}
+}
+
+// downFor is how long the log has been down; 0 when it is up.
+func (l *Log) downFor() time.Duration {
+	if l.up.Load() {
+		return 0
+	}
+	return time.Since(time.Unix(0, l.downAt.Load()))
 }
 
 // Serve implements [msg.Commands].

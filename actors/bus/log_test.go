@@ -276,29 +276,46 @@ func TestLog_ForeignWriter(t *testing.T) {
 }
 
 // A log folder that lost confirmed events must not hand their numbers out
-// again: a window would take the new ones for read.
+// again: a window would take the new ones for read. The last ones are known and
+// stored again; what is older is a gap.
 func TestLog_LostEventsKeepNumbers(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, LogOptions{})
-	r.publishAll(0, 50)
-	r.settled(10 * time.Second)
-	r.stop()
-	r.opt.Dir = t.TempDir()
-	r.start()
-	if seq, err := r.log.Publish(subject(t, "c1"), "t-1", []byte(`"x"`)); err != nil || seq != 51 {
-		t.Fatalf("%d, %v", seq, err)
-	}
-	r.settled(10 * time.Second)
-	if got, err := r.session.js.GetMsg(streamName, 51); err != nil || string(got.Data) != `"x"` {
-		t.Fatalf("message 51: %v, %v", got, err)
-	}
-	// A reader of what is gone is told.
-	wake := make(chan struct{}, 1)
-	c := r.log.Follow([]string{">"}, 20, wake)
-	defer c.Close()
-	events, gap := readUntil(t, c, wake, 1)
-	if gap == nil || *gap != (msg.Gap{From: 20, To: 50}) || events[0].Seq != 51 {
-		t.Fatalf("gap %+v, events %+v", gap, events)
+	for _, tc := range []struct {
+		name string
+		n    int
+		gap  bool
+	}{
+		{"the last ones are known", 50, false},
+		{"more than is known", 5_000, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, LogOptions{})
+			r.publishAll(0, tc.n)
+			r.settled(10 * time.Second)
+			r.stop()
+			r.opt.Dir = t.TempDir()
+			r.start()
+			r.publishAll(tc.n, 1)
+			r.settled(10 * time.Second)
+			wake := make(chan struct{}, 1)
+			c := r.log.Follow([]string{">"}, 20, wake)
+			defer c.Close()
+			if !tc.gap {
+				events, gap := readUntil(t, c, wake, tc.n+1-19)
+				if gap != nil {
+					t.Fatalf("gap %+v", gap)
+				}
+				checkRun(t, events, 19)
+				r.stored(tc.n + 1)
+				return
+			}
+			events, gap := readUntil(t, c, wake, 1)
+			if gap == nil || *gap != (msg.Gap{From: 20, To: uint64(tc.n)}) {
+				t.Fatalf("gap %+v", gap)
+			}
+			checkRun(t, events, tc.n)
+		})
 	}
 }
 

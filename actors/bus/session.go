@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/packetbench/packetbench/actors/msg"
+	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
 
@@ -88,13 +89,18 @@ func (l *Log) attach(nc *nats.Conn) (*session, error) {
 	l.mu.Lock()
 	l.session = s
 	readers := l.readers
+	// After a failure the server has to prove itself with one event.
+	s.careful = len(l.queue) > 0
+	proven := !s.careful
 	l.mu.Unlock()
 	s.done.Add(1)
 	go s.write()
 	if readers > 0 {
 		s.startTail()
 	}
-	l.setUp(true, "")
+	if proven {
+		l.setUp(true, "")
+	}
 	l.ring.wake() // cursors that lost their consumer make it anew
 	return s, nil
 }
@@ -491,19 +497,23 @@ func (s *session) settle() error {
 		l.next, l.base = last+1, last+1
 		l.head.Store(last)
 	case last+1 < l.base:
-		// Events that were acknowledged are gone: the disk lost them. Numbers
-		// never go back while the service runs, so the stream starts again at
-		// ours, and readers of what is missing are told by a gap.
+		// Events that were acknowledged are gone: the disk lost them. The last
+		// ones are still known and are stored again under their numbers.
+		// Numbers never go back while the service runs, so if more is missing,
+		// the stream starts again at ours, and a gap tells its readers.
 		l.opt.Logger.Error("event log lost events that it had confirmed",
 			"stored", last, "confirmed", l.base-1)
+		l.sent = 0
 		base := l.base
+		if lost := l.base - 1 - last; lost <= recentMost*2 && l.recall(int(lost)) {
+			break
+		}
 		l.mu.Unlock()
 		err := s.js.PurgeStream(streamName, &nats.StreamPurgeRequest{Sequence: base})
 		l.mu.Lock()
 		if err != nil {
 			return fmt.Errorf("bus: renumber the stream: %w", err)
 		}
-		l.sent = 0
 	case last+1 == l.base:
 		l.sent = 0
 	default:
@@ -573,7 +583,7 @@ func downText(err error) string {
 	var r refusal
 	switch {
 	case errors.Is(err, errAckLate), errors.Is(err, nats.ErrTimeout):
-		return "The event log does not answer in time; the disk may be stuck. Events wait in memory."
+		return "The event log does not confirm what it is given; the disk is full or stuck. Free some space; events wait in memory."
 	case errors.As(err, &r) && r.code == 503, errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrJetStreamNotEnabled),
 		errors.Is(err, nats.ErrStreamNotFound), errors.Is(err, nats.ErrJetStreamNotEnabledForAccount):
 		return "The event log stopped storing, most likely because the disk is full. Free some space; events wait in memory."
@@ -583,24 +593,46 @@ func downText(err error) string {
 	return "The event log is not reachable and is being started again. Events wait in memory."
 }
 
-// command hands a request of command.> to the door.
+// command hands a request of command.> to the door, at most
+// config.MaxRequestsInFlight at a time for all clients of the bus.
 func (s *session) command(m *nats.Msg) {
-	handle := s.log.handler()
-	if handle == nil || m.Reply == "" {
+	if m.Reply == "" {
+		return
+	}
+	l := s.log
+	respond := func(answer []byte) {
+		if err := m.Respond(answer); err != nil {
+			l.opt.Logger.Warn("command answer lost", "subject", m.Subject, "err", err.Error())
+		}
+	}
+	handle := l.handler()
+	if handle == nil {
+		respond(refuse(contract.Fail(contract.CodeInternal, "The doors of the service are not open: it is starting or stopping. Try again in a moment.")))
+		return
+	}
+	if l.commands.Add(1) > config.MaxRequestsInFlight {
+		l.commands.Add(-1)
+		respond(refuse(contract.Fail(contract.CodeOverLimit, "%d requests are in flight on the bus already; wait for an answer.", config.MaxRequestsInFlight)))
 		return
 	}
 	go func() {
+		defer l.commands.Add(-1)
 		defer func() {
 			if v := recover(); v != nil {
-				s.log.opt.Logger.Error("command handler failed", "subject", m.Subject, "panic", fmt.Sprint(v))
+				l.opt.Logger.Error("command handler failed", "subject", m.Subject, "panic", fmt.Sprint(v))
 			}
 		}()
-		handle(msg.Requested{Subject: m.Subject, Params: m.Data, Reply: func(answer []byte) {
-			if err := m.Respond(answer); err != nil {
-				s.log.opt.Logger.Warn("command answer lost", "subject", m.Subject, "err", err.Error())
-			}
-		}})
+		handle(msg.Requested{Subject: m.Subject, Params: m.Data, Reply: respond})
 	}()
+}
+
+// refuse encodes a failure as command.> answers it. Source: interface.md 3.
+func refuse(f *contract.Failure) []byte {
+	body, err := contract.Marshal(map[string]*contract.Failure{"error": f})
+	if err != nil {
+		return []byte(`{"error":{"code":-32603,"message":"The answer could not be encoded."}}`)
+	}
+	return body
 }
 
 // message is one nats.Msg used for every publish, so that a publish costs no
