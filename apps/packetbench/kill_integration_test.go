@@ -74,7 +74,11 @@ func TestKill_AtRandomMomentsOfATurn(t *testing.T) {
 	w := p.window(t)
 	w.follow("new", id)
 	w.must(contract.MethodSend, contract.SendParams{SessionID: id, Message: "last"}, nil)
-	w.until("api-agent.done.")
+	for _, e := range w.until("conversation.turn-ended.") {
+		if strings.HasPrefix(e.Subject, "api-agent.error.") {
+			t.Errorf("last turn: %s", e.Data)
+		}
+	}
 	if problems := provider.Problems(); len(problems) > 0 {
 		t.Errorf("the strict provider refused: %v", problems)
 	}
@@ -153,6 +157,11 @@ func checkSettled(t *testing.T, round int, c contract.Conversation) {
 	t.Helper()
 	if c.Status != contract.StatusIdle || c.TurnID != "" || len(c.PendingPermissions) > 0 || len(c.Queue) > 0 {
 		t.Errorf("round %d: not settled: status %s turn %q", round, c.Status, c.TurnID)
+		for _, m := range c.Messages {
+			if m.Error != "" {
+				t.Errorf("error: %s: %s", m.ID, m.Error)
+			}
+		}
 	}
 	for _, m := range c.Messages {
 		if m.IsStreaming {
