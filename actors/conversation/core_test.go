@@ -339,6 +339,229 @@ func TestAdopt_ClosesWhatAKillLeft(t *testing.T) {
 	}
 }
 
+// patches lists the keys of the updated events.
+func (b *bench) patches() []string {
+	b.t.Helper()
+	var out []string
+	for _, e := range b.effects {
+		p, ok := e.(publish)
+		if !ok || !strings.HasPrefix(p.subject, "conversation.updated.") {
+			continue
+		}
+		var keys map[string]json.RawMessage
+		if err := json.Unmarshal(p.payload, &keys); err != nil {
+			b.t.Fatal(err)
+		}
+		if _, ok := keys["updated_at"]; !ok {
+			b.t.Errorf("a patch without its time: %s", p.payload)
+		}
+		delete(keys, "updated_at")
+		var said []string
+		for k, v := range keys {
+			said = append(said, k+"="+string(v))
+		}
+		slices.Sort(said)
+		out = append(out, strings.Join(said, ","))
+	}
+	return out
+}
+
+func (b *bench) expectPatches(what string, want ...string) {
+	b.t.Helper()
+	if got := b.patches(); !slices.Equal(got, want) {
+		b.t.Errorf("%s: patches %q; want %q", what, got, want)
+	}
+	b.forget()
+}
+
+// An updated patch holds what has changed and nothing else (contract.md 2.3).
+func TestPatches_ChangedKeysOnly(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn := b.start(contract.ModeAuto)
+	b.expectPatches("start", `status="active"`)
+	b.c.ask(t0, msg.Ask{Turn: turn, ID: "a", Name: "bash", Arguments: `{"command":"make"}`})
+	b.drain().expectPatches("a prompt", "needs_you=1")
+	b.c.askEdit(t0, msg.AskEdit{Turn: turn, ID: "e", Path: "p"})
+	b.drain().expectPatches("an edit", "needs_you=2")
+	b.must(contract.MethodSend, contract.SendParams{Message: "queued"})
+	b.expectPatches("a queued message", "queued=1")
+	b.must(contract.MethodRespondEdit, contract.RespondEditParams{ToolID: "e", Decision: contract.ApplyEdit})
+	b.expectPatches("an answer", "needs_you=1")
+	b.must(contract.MethodRename, contract.RenameParams{Title: "hello"})
+	b.must(contract.MethodPin, contract.PinParams{})
+	b.must(contract.MethodChangeModel, contract.ChangeModelParams{NewModel: "demo"})
+	b.expectPatches("nothing new")
+	b.must(contract.MethodPin, contract.PinParams{Pinned: true})
+	b.expectPatches("a pin", "pinned=true")
+	b.must(contract.MethodCancel, contract.SessionParams{})
+	b.expectPatches("a cancel", "queued=0", "needs_you=0")
+}
+
+// Windows derive the plan bar from the snapshot and this key.
+func TestPatches_PlanReady(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn := b.start(contract.ModeAuto)
+	b.must(contract.MethodSetPlanMode, contract.SetEnabledParams{Enabled: true})
+	b.emit(turn, contract.Chunk("## Plan\n1. x"), contract.Done{})
+	b.forget()
+	b.c.closed(t0, turn, nil)
+	b.drain().expectPatches("the plan is there", "plan_ready=true")
+	b.must(contract.MethodSetPlanMode, contract.SetEnabledParams{Enabled: false})
+	b.expectPatches("plan mode off", "plan_ready=false")
+	b.must(contract.MethodSetPlanMode, contract.SetEnabledParams{Enabled: true})
+	b.expectPatches("and on", "plan_ready=true")
+	b.must(contract.MethodSend, contract.SendParams{Message: "refine"})
+	b.expectPatches("the next turn", `status="active"`, "plan_ready=false")
+}
+
+// A request that was made is billed, whatever became of its turn.
+func TestUsage_AfterTheTurn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn := b.start(contract.ModeAuto)
+	b.c.failTurn(t0, turn, "It failed.")
+	b.forget()
+	b.c.usage(t0, msg.RequestUsage{Turn: turn, N: 1, Line: []byte("{}")})
+	if e := b.drain().effects; len(e) != 1 || string(e[0].(toStore).message.(msg.AppendLedger).Line) != "{}" {
+		t.Errorf("effects %+v", e)
+	}
+}
+
+// Close frees the tools, also when a turn still has to unwind.
+func TestClose_FreesTheTools(t *testing.T) {
+	t.Parallel()
+	released := func(b *bench) (out []any) {
+		for _, e := range b.drain().effects {
+			if r, ok := e.(release); ok {
+				out = append(out, r.tools)
+			}
+		}
+		return out
+	}
+	b := newBench(t)
+	turn := b.start(contract.ModeAuto)
+	b.must(contract.MethodClose, contract.SessionParams{})
+	if got := released(b); got != nil {
+		t.Errorf("released %v under a running turn", got)
+	}
+	b.emit(turn, contract.Done{Cancelled: true})
+	b.c.closed(t0, turn, "tools")
+	if got := released(b); !slices.Equal(got, []any{"tools"}) || b.c.tools != nil {
+		t.Errorf("released %v", got)
+	}
+}
+
+// No tool at all is not every tool, after a load either.
+func TestAllowedTools_NoneStaysNone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	_, failure := b.c.command(t0, contract.MethodStart, json.RawMessage(`{"provider":"demo","model":"demo","project_path":"/p","allowed_tools":[]}`), outside{checkProject: fine, system: noSystem})
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	file, err := body(b.c.rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rec contract.Record
+	if err := json.Unmarshal(file, &rec); err != nil {
+		t.Fatal(err)
+	}
+	if rec.AllowedTools == nil || slices.Contains(rec.AllowedTools, "bash") {
+		t.Errorf("loaded as %q", rec.AllowedTools)
+	}
+	if v := b.c.view().AllowedTools; v == nil || len(v) != 0 {
+		t.Errorf("shown as %q", v)
+	}
+}
+
+// A transport's broken bytes do not shift what comes behind them.
+func TestDelta_BrokenBytes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn := b.start(contract.ModeAuto)
+	b.forget()
+	b.emit(turn, contract.Chunk("a\xe2"), contract.Chunk("\x80\x94"), contract.Thinking{Text: "\xff"})
+	m := b.c.message()
+	if contract.UTF16Len(m.Content) != m.Parts[0].Length || m.Parts[0].Length != 3 || m.Thinking != "\uFFFD" {
+		t.Errorf("%q with parts %+v", m.Content, m.Parts)
+	}
+}
+
+func TestAdopt_CountsOn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.c.adopt(t0, &contract.Record{ID: "c-1", Agent: contract.RowDemo, Provider: "demo", Messages: []contract.RecordMessage{
+		{ID: "m-7", Role: contract.RoleUser, Content: "x"}, {ID: "t-4", TurnID: "t-4", Role: contract.RoleAssistant}, {ID: "m-x"},
+	}})
+	r := b.must(contract.MethodSend, contract.SendParams{Message: "y"}).(contract.SendResult)
+	if r.MessageID != "m-8" || r.TurnID != "t-5" {
+		t.Errorf("send %+v", r)
+	}
+}
+
+// Any parameters of any method give a result or a typed failure, valid events,
+// and a record that its journal can follow.
+func FuzzCommand(f *testing.F) {
+	for i := range contract.Methods {
+		for _, raw := range []string{`{}`, `{"session_id":"c-1","message":"x","enabled":true,"mode":"auto","tool_id":"a","decision":"allow_once","allow_pattern":"Bash(git diff:*)","new_model":"m","choice":"execute","title":"t","archived":true}`,
+			`{"provider":"demo","model":"demo","project_path":"/p","initial_message":"x","attachments":[{"media_type":"image/png","data_base64":"aGk="}],"resume_messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`,
+			`{"task":"pr-review","prompt":"x","provider":"anthropic"}`, `{"message":1}`, `[]`, `null`, `"x"`, `{"merged_content":"\ud800","tool_id":"e","decision":"apply"}`} {
+			f.Add(uint8(i), uint8(i%4), raw) //nolint:gosec // Fewer than 256.
+		}
+	}
+	f.Fuzz(func(t *testing.T, method, stage uint8, raw string) {
+		b := newBench(t)
+		a := &actor{core: b.c, saved: saved{neverWritten: true}}
+		var d disk
+		if stage%4 > 0 {
+			turn := b.start(contract.ModeAuto)
+			b.c.requestOpened(turn)
+			b.emit(turn, contract.Chunk("## Plan\n1"))
+			switch stage % 4 {
+			case 1:
+				b.c.ask(t0, msg.Ask{Turn: turn, ID: "a", Name: "bash", Arguments: `{"command":"git diff x"}`})
+				b.c.askEdit(t0, msg.AskEdit{Turn: turn, ID: "e", Path: "p"})
+				b.must(contract.MethodSend, contract.SendParams{Message: "queued"})
+			case 2:
+				b.emit(turn, contract.Done{})
+				b.c.closed(t0, turn, nil)
+				b.c.rec.PlanMode = true
+			case 3:
+				b.must(contract.MethodSend, contract.SendParams{Message: "queued"})
+				b.emit(turn, contract.Error{Message: "x"})
+				b.c.closed(t0, turn, nil)
+			}
+			d.take(t, a, true, false)
+		}
+		b.forget()
+		m := contract.Methods[int(method)%len(contract.Methods)]
+		result, failure := b.c.command(t0, m, json.RawMessage(raw), outside{checkProject: fine, system: noSystem})
+		b.drain()
+		if (result == nil) == (failure == nil) {
+			t.Fatalf("%s: result %v, failure %v", m, result, failure)
+		}
+		if failure != nil {
+			known := []int{contract.CodeNoMethod, contract.CodeBadParams, contract.CodeNotFound, contract.CodeConflict, contract.CodeAnswered, contract.CodeOverLimit}
+			if !slices.Contains(known, failure.Code) || failure.Message == "" || strings.Contains(failure.Message, "contract.") {
+				t.Fatalf("%s: failure %+v", m, failure)
+			}
+		}
+		for _, e := range b.effects {
+			if p, ok := e.(publish); ok && !json.Valid(p.payload) {
+				t.Fatalf("%s: payload %q", p.subject, p.payload)
+			}
+		}
+		if b.c.rec != nil && !b.c.oneShotOnly {
+			b.c.view()
+			d.take(t, a, true, false)
+			sameRecord(t, string(m), b.c.rec, d.load(t))
+		}
+	})
+}
+
 func TestStart_Refusals(t *testing.T) {
 	t.Parallel()
 	base := contract.StartParams{SessionID: "c-1", Provider: "demo", Model: "demo", ProjectPath: "/p", InitialMessage: "x"}
