@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/packetbench/packetbench/actors/child"
 	"github.com/packetbench/packetbench/config"
 )
 
@@ -52,6 +53,9 @@ type cli struct {
 }
 
 func main() {
+	if code, acted := child.ActAsInit(); acted {
+		os.Exit(code)
+	}
 	if version != "" {
 		config.Version, config.Commit = version, commit
 	}
