@@ -128,6 +128,25 @@ func TestShelf_TornTail(t *testing.T) {
 	}
 }
 
+// TestShelf_RestOfFailedAppend: what a failed append left, whole lines too, is
+// gone with the next one, however short that is.
+func TestShelf_RestOfFailedAppend(t *testing.T) {
+	t.Parallel()
+	s := newShelf(home(t))
+	var v volume
+	must(t, s.save("c-1", &v, encode(t, record("c-1", 1))))
+	must(t, s.appendLines("c-1", &v, line(t, journal.Append(0, " 1", "", 0, nil))))
+	rest := string(line(t, journal.Append(0, " not saved", "", 0, nil)))
+	write(t, journalPath(s.paths, "c-1"), read(t, journalPath(s.paths, "c-1"))+strings.Repeat(rest, 5))
+	must(t, s.appendLines("c-1", &v, line(t, journal.Append(0, " 2", "", 0, nil))))
+	if got := content(t, s, "c-1"); got != "text 0 1 2" {
+		t.Fatalf("content %q", got)
+	}
+	if notes := s.notes.take(); notes != nil {
+		t.Fatalf("notices %q", notes)
+	}
+}
+
 func TestShelf_DamagedJournalLine(t *testing.T) {
 	t.Parallel()
 	s := newShelf(home(t))
