@@ -12,22 +12,27 @@ import (
 	"github.com/packetbench/packetbench/actors/msg"
 	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
-	"github.com/packetbench/packetbench/supervisors"
 	"github.com/packetbench/packetbench/supervisors/nodetest"
 )
 
-func spawn(t *testing.T, o Options) *supervisors.Node {
+// node is a node with a secret actor on it.
+type node struct {
+	gen.Node
+	call func(request any) (any, error)
+}
+
+func spawn(t *testing.T, o Options) node {
 	t.Helper()
 	n := nodetest.Start(t, 10*time.Second)
 	if _, err := n.SpawnRegister(msg.Secret, New(o), gen.ProcessOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return node{Node: n, call: func(request any) (any, error) { return nodetest.Call(n, msg.Secret, request, 5) }}
 }
 
-func ask[T any](t *testing.T, n *supervisors.Node, request any) T {
+func ask[T any](t *testing.T, n node, request any) T {
 	t.Helper()
-	v, err := nodetest.Call(n, msg.Secret, request, 5)
+	v, err := n.call(request)
 	if err != nil {
 		t.Fatalf("%T: %v", request, err)
 	}

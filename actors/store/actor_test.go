@@ -18,7 +18,6 @@ import (
 	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 	"github.com/packetbench/packetbench/contract/journal"
-	"github.com/packetbench/packetbench/supervisors"
 	"github.com/packetbench/packetbench/supervisors/nodetest"
 )
 
@@ -47,7 +46,9 @@ func (r *relay) HandleMessage(_ gen.PID, message any) error {
 
 type rig struct {
 	t    *testing.T
-	node *supervisors.Node
+	node gen.Node
+	call func(to gen.Atom, request any) (any, error)
+	stop func()
 	got  chan any
 	pid  gen.PID
 }
@@ -62,6 +63,8 @@ func start(t *testing.T, o Options) rig {
 		t.Fatal(err)
 	}
 	r := rig{t: t, node: n, got: make(chan any, 64)}
+	r.call = func(to gen.Atom, request any) (any, error) { return nodetest.Call(n, to, request, 10) }
+	r.stop = func() { nodetest.Stop(n) }
 	var err error
 	if r.pid, err = n.Spawn(func() gen.ProcessBehavior { return &relay{got: r.got} }, gen.ProcessOptions{}); err != nil {
 		t.Fatal(err)
@@ -71,7 +74,7 @@ func start(t *testing.T, o Options) rig {
 
 func ask[T any](r rig, request any) T {
 	r.t.Helper()
-	v, err := nodetest.Call(r.node, msg.Store, request, 10)
+	v, err := r.call(msg.Store, request)
 	if err != nil {
 		r.t.Fatalf("%T: %v", request, err)
 	}
@@ -148,7 +151,7 @@ func TestStore_Conversation(t *testing.T) {
 		t.Fatalf("unfinished %q", got)
 	}
 	must(t, ask[msg.Done](r, msg.Flush{}).Err)
-	nodetest.Stop(r.node)
+	r.stop()
 
 	r = start(t, Options{Paths: p})
 	if got := ask[[]contract.Summary](r, msg.ListConversations{}); len(got) != 2 || got[0].NeedsYou != 0 {
@@ -349,7 +352,7 @@ func TestStore_Panic(t *testing.T) {
 	const name = gen.Atom("store_under_test")
 	first, err := r.node.SpawnRegister(name, factory, gen.ProcessOptions{})
 	must(t, err)
-	call := func(request any) (any, error) { return nodetest.Call(r.node, name, request, 5) }
+	call := func(request any) (any, error) { return r.call(name, request) }
 	if v, err := call(msg.SaveConversationNow{SaveConversation: msg.SaveConversation{ID: "c-1", Body: encode(t, record("c-1", 1)), Summary: summaryOf("c-1")}}); err != nil || v.(msg.Saved).Err != nil {
 		t.Fatalf("%v %v", v, err)
 	}

@@ -66,7 +66,7 @@ func TestScan_ReadsOnlyStale(t *testing.T) {
 		t.Fatalf("with an index: read %d, stale %v, or another list", second.read, second.stale)
 	}
 	if list := second.x.list(); list[0].SessionID != "c-00999" || list[n-1].SessionID != "c-00000" {
-		t.Fatalf("not newest first: %s … %s", list[0].SessionID, list[n-1].SessionID)
+		t.Fatalf("not newest first: %s to %s", list[0].SessionID, list[n-1].SessionID)
 	}
 
 	// One file replaced, one with a new journal, one gone, one new.
