@@ -108,7 +108,6 @@ type Log struct {
 	recentBytes int
 	// room is closed when the queue shrinks while a Publish waits.
 	room    chan struct{}
-	waiting int
 	// settled is closed when the queue is empty while a drain waits.
 	settled chan struct{}
 	closed  bool
