@@ -107,7 +107,7 @@ type Log struct {
 	recent      []entry
 	recentBytes int
 	// room is closed when the queue shrinks while a Publish waits.
-	room    chan struct{}
+	room chan struct{}
 	// settled is closed when the queue is empty while a drain waits.
 	settled chan struct{}
 	closed  bool

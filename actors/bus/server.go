@@ -297,7 +297,9 @@ type serverLog struct {
 func (l *serverLog) Noticef(format string, v ...any) {
 	l.log.Debug("nats: " + fmt.Sprintf(format, v...))
 }
+
 func (l *serverLog) Warnf(format string, v ...any) { l.log.Warn("nats: " + fmt.Sprintf(format, v...)) }
+
 func (l *serverLog) Errorf(format string, v ...any) {
 	l.log.Error("nats: " + fmt.Sprintf(format, v...))
 }
