@@ -292,9 +292,38 @@ export const scenarios = [
       await settled(page, 'Failed')
       await page.getByText('Last turn failed.').waitFor()
       await page.getByRole('button', { name: 'Retry' }).click()
-      await settled(page, 'Active').catch(() => undefined)
-      await settled(page, 'Failed')
+      // What the answer had before the failing request is kept as turn 1.
+      await page.getByRole('region', { name: 'Turn 2, failed' }).waitFor()
       await count(transcript(page), 1)
+    },
+  ],
+  [
+    'a key is saved in Settings, shown by its end, and makes its row ready',
+    async ({ open, bin, freshHome, startService }) => {
+      const own = await startService({ bin, home: freshHome() })
+      try {
+        const page = await open()
+        await page.goto(own.url)
+        await page.getByRole('link', { name: 'Settings' }).first().click()
+        const key = page.getByRole('group', { name: 'Anthropic' })
+        await key.getByText('No key is stored.').waitFor()
+        await key.getByRole('textbox', { name: 'Anthropic API key' }).fill('sk-ant-test-abcd1234')
+        await key.getByRole('button', { name: 'Save' }).click()
+        await key.getByText(/ends in 1234/).waitFor()
+        assert(
+          !(await page.content()).includes('abcd1234'),
+          'the page still holds the key after it was saved',
+        )
+        await page.goto(`${own.base}/agents/new`)
+        await page.getByRole('button', { name: 'Provider Claude (API)' }).waitFor()
+        await page.goto(`${own.base}/settings`)
+        await key.getByRole('button', { name: 'Remove' }).click()
+        await key.getByRole('button', { name: 'Remove the key' }).click()
+        await key.getByText('No key is stored.').waitFor()
+        await audit(page)
+      } finally {
+        await own.stop()
+      }
     },
   ],
   [

@@ -32,6 +32,7 @@ export function renderInBench(ui: ReactElement, change: Partial<WindowState> = {
     composerErrors: {},
     answering: {},
     stopPressed: {},
+    keys: undefined,
     toast: undefined,
     ...change,
   }))

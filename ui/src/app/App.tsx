@@ -6,6 +6,7 @@ import { isTyping } from '../view/answerKeys'
 import { useActions, useBench } from '../view/bench'
 import { ConversationPane } from '../view/conversation/Conversation'
 import { Launch } from '../view/launch/Launch'
+import { Settings } from '../view/settings/Settings'
 import { Monitor } from '../view/monitor/Monitor'
 import type { Navigation, Route } from '../view/navigate'
 import { NavigationProvider, pathOf } from '../view/navigate'
@@ -92,16 +93,22 @@ function Agents({ route }: { route: Exclude<Route, { view: 'monitor' }> }) {
   return (
     <div className="app">
       <Rail />
-      <div className="view with-side" data-screen={route.screen}>
-        <ErrorBoundary sentence="The list of conversations encountered an error.">
-          <Sidebar />
+      {route.view === 'settings' ? (
+        <ErrorBoundary sentence="The settings encountered an error.">
+          <Settings />
         </ErrorBoundary>
-        {route.screen === 'conversation' ? (
-          <ConversationPane key={route.id} id={route.id} />
-        ) : (
-          <Launch />
-        )}
-      </div>
+      ) : (
+        <div className="view with-side" data-screen={route.screen}>
+          <ErrorBoundary sentence="The list of conversations encountered an error.">
+            <Sidebar />
+          </ErrorBoundary>
+          {route.screen === 'conversation' ? (
+            <ConversationPane key={route.id} id={route.id} />
+          ) : (
+            <Launch />
+          )}
+        </div>
+      )}
     </div>
   )
 }

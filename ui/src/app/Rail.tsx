@@ -3,9 +3,11 @@ import { writeStored } from '../store/storage'
 import { Icon } from '../view/Icon'
 import { Link } from '../view/Link'
 import { useBench } from '../view/bench'
+import { useNavigation } from '../view/navigate'
 
 /** The views, by icon and word, and the theme. */
 export function Rail() {
+  const { route } = useNavigation()
   const need = useBench((s) =>
     (s.summaries ?? []).reduce((n, x) => n + (x.needs_you > 0 && !x.archived ? 1 : 0), 0),
   )
@@ -22,7 +24,10 @@ export function Rail() {
         <circle cx="20" cy="5.2" r="2" fill="currentColor" />
         <circle cx="15.6" cy="12" r="2" fill="none" stroke="currentColor" strokeWidth="1.8" />
       </svg>
-      <Link to={{ view: 'agents', screen: 'list' }} aria-current="page">
+      <Link
+        to={{ view: 'agents', screen: 'list' }}
+        aria-current={route.view === 'agents' ? 'page' : undefined}
+      >
         <Icon name="agents" />
         <span>Agents</span>
         {need > 0 && (
@@ -32,6 +37,13 @@ export function Rail() {
         )}
       </Link>
       <div className="bottom">
+        <Link
+          to={{ view: 'settings' }}
+          aria-current={route.view === 'settings' ? 'page' : undefined}
+        >
+          <Icon name="settings" />
+          <span>Settings</span>
+        </Link>
         <ThemeButton />
       </div>
     </nav>

@@ -14,7 +14,8 @@ import { parseRoute } from './route'
 
 // A bare address opens the last view.
 const last = readStored('path')
-if (location.pathname === '/' && last.startsWith('/agents')) history.replaceState(null, '', last)
+if (location.pathname === '/' && /^\/(agents|settings)/.test(last))
+  history.replaceState(null, '', last)
 addEventListener('pagehide', () => writeStored(location.pathname, 'path'))
 
 const link = openPageLink(parseRoute(location.pathname).view === 'monitor')

@@ -9,6 +9,7 @@ it.each([
   ['/agents/c-1', '/agents/c-1'],
   ['/agents/..%2f', '/agents/new'],
   ['/nowhere/at/all', '/agents/new'],
+  ['/settings', '/settings'],
   ['/monitor', '/monitor'],
   ['/monitor/c-1', '/monitor/c-1'],
   ['/monitor/a.b', '/monitor'],

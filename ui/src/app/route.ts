@@ -6,6 +6,7 @@ import type { Route } from '../view/navigate'
 export function parseRoute(path: string): Route {
   const [view = '', id = ''] = path.split('/').filter(Boolean)
   if (view === 'monitor') return { view: 'monitor', id: validId(id) ? id : '' }
+  if (view === 'settings') return { view: 'settings' }
   if (view === 'agents' && id === '') return { view: 'agents', screen: 'list' }
   if (view === 'agents' && id !== 'new' && validId(id)) {
     return { view: 'agents', screen: 'conversation', id }

@@ -2,7 +2,7 @@
 // absent, because a later service may send more than this page knows; what is
 // missing gets the value that is safe to show. The only file that may cast.
 
-import type { AttachmentInfo, PlanItem, Posture, QueueItem, Source, Worktree } from './gen'
+import type { AttachmentInfo, KeyInfo, PlanItem, Posture, QueueItem, Source, Worktree } from './gen'
 import {
   badgeStatusValues,
   clientValues,
@@ -328,6 +328,19 @@ export function readProviders(v: unknown): ProviderRow[] {
       models: readModels(r.models),
       badge: { status: oneOf(badge.status, badgeStatusValues, 'unknown'), hint: str(badge.hint) },
       capabilities: readCapabilities(r.capabilities),
+    }
+  })
+}
+
+/** Which keys exist and where; the keys themselves are never sent. */
+export function readKeys(v: unknown): KeyInfo[] {
+  return list(v).map((k) => {
+    const r = rec(k)
+    return {
+      account: str(r.account),
+      present: bool(r.present),
+      ...optional('source', r.source),
+      ...optional('last4', r.last4),
     }
   })
 }

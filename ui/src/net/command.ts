@@ -2,9 +2,10 @@
 // from the service and are shown as they are.
 
 import type * as wire from '../contract/gen'
-import type { Method } from '../contract/gen'
+import type { KeyInfo, Method } from '../contract/gen'
 import {
   isRecord,
+  readKeys,
   readProviders,
   readSidecar,
   readSnapshot,
@@ -60,6 +61,9 @@ export interface Commands {
   pin: (id: string, pinned: boolean) => Promise<void>
   remove: (id: string) => Promise<void>
   resetActor: (name: string) => Promise<void>
+  listKeys: () => Promise<KeyInfo[]>
+  setKey: (account: string, value: string) => Promise<void>
+  deleteKey: (account: string) => Promise<void>
 }
 
 /** A sentence for a person: the service's own, or what to do without one. */
@@ -118,5 +122,8 @@ export function createCommands(link: Pick<Link, 'call'>): Commands {
     pin: (id, pinned) => run('pin_conversation', { session_id: id, pinned }),
     remove: (id) => run('delete_conversation', { session_id: id }),
     resetActor: (name) => run('reset_actor', { name }),
+    listKeys: async () => readKeys(await ask('list_keys', {})),
+    setKey: (account, value) => run('set_key', { account, value }),
+    deleteKey: (account) => run('delete_key', { account }),
   }
 }

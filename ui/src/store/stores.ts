@@ -5,7 +5,7 @@ import type { StoreApi } from 'zustand/vanilla'
 import { createStore } from 'zustand/vanilla'
 import { CodeAnswered, CodeNotFound, TextQueueImages } from '../contract/gen'
 import { readEvent, readSidecar } from '../contract/guards'
-import type { Attachment, Decision } from '../contract/gen'
+import type { Attachment, Decision, KeyInfo } from '../contract/gen'
 import type {
   Envelope,
   PlanChoice,
@@ -70,6 +70,8 @@ export interface WindowState {
   answering: Record<string, boolean>
   /** Stop was pressed here; ms since 1970. Cleared by the turn's end. */
   stopPressed: Record<string, number>
+  /** undefined until the Settings asked. */
+  keys: KeyInfo[] | undefined
   toast: Toast | undefined
 }
 
@@ -108,6 +110,10 @@ export interface Actions {
   pin: (id: string, pinned: boolean) => void
   remove: (id: string) => Promise<boolean>
   resetSidecar: () => void
+  reloadKeys: () => void
+  /** Saves or removes a key; the reason when that did not work. */
+  setKey: (account: string, value: string) => Promise<string>
+  deleteKey: (account: string) => Promise<string>
   retryNow: () => void
   say: (text: string, tone?: Toast['tone']) => void
   dismissToast: () => void
@@ -142,6 +148,7 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
     composerErrors: {},
     answering: {},
     stopPressed: {},
+    keys: undefined,
     toast: undefined,
   }))
   const { getState: get, setState: set } = store
@@ -617,9 +624,28 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
       }
     },
     resetSidecar: () => attempt(commands.resetActor('sidecar')),
+    reloadKeys,
+    setKey: (account, value) => changeKey(commands.setKey(account, value)),
+    deleteKey: (account) => changeKey(commands.deleteKey(account)),
     retryNow: () => link.retryNow(),
     say,
     dismissToast: () => set({ toast: undefined }),
+  }
+
+  function reloadKeys(): void {
+    attempt(commands.listKeys().then((keys) => set({ keys })))
+  }
+
+  async function changeKey(work: Promise<void>): Promise<string> {
+    try {
+      await work
+      return ''
+    } catch (e) {
+      return sentence(e)
+    } finally {
+      reloadKeys()
+      reloadProviders()
+    }
   }
 
   function settings(id: string, work: Promise<void>): void {

@@ -222,6 +222,13 @@ const shapes = {
       <path d="M9 2.8h4.2V7M13 3 7.6 8.4M11.5 9.5v3.7H2.8V4.5h3.7" />
     </>
   ),
+  settings: (
+    <>
+      <path d="M2.5 4.5h6M12 4.5h1.5M2.5 11.5H4M7.5 11.5h6" />
+      <circle cx="10.2" cy="4.5" r="1.7" />
+      <circle cx="5.8" cy="11.5" r="1.7" />
+    </>
+  ),
   sun: (
     <>
       <circle cx="8" cy="8" r="3" />

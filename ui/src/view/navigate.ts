@@ -6,6 +6,7 @@ import { createContext, useContext } from 'react'
 export type Route =
   | { view: 'agents'; screen: 'list' | 'new' }
   | { view: 'agents'; screen: 'conversation'; id: string }
+  | { view: 'settings' }
   | { view: 'monitor'; id: string }
 
 export interface Navigation {
@@ -15,6 +16,7 @@ export interface Navigation {
 
 export function pathOf(route: Route): string {
   if (route.view === 'monitor') return route.id === '' ? '/monitor' : `/monitor/${route.id}`
+  if (route.view === 'settings') return '/settings'
   switch (route.screen) {
     case 'list':
       return '/agents'

@@ -72,6 +72,11 @@ export const Turn = memo(function Turn({ message, steps, number, last, context }
             </div>
           </div>
         )}
+        {message.error !== '' && steps.length === 0 && !lost && (
+          <div className="step n-fail">
+            <div className="line">Failed before there was an answer.</div>
+          </div>
+        )}
         {!live && message.outcome === 'cancelled' && (
           <div className="step n-none foot-line">Stopped.</div>
         )}

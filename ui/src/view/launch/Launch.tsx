@@ -162,7 +162,10 @@ export function Launch() {
           {providers && demoOnly(providers) && (
             <p className="note blue mb-2" role="note">
               <Icon name="info" className="i-s" />
-              <span>{demoNotice}</span>
+              <span className="grow">{demoNotice}</span>
+              <Link className="btn sm no-underline" to={{ view: 'settings' }}>
+                Settings
+              </Link>
             </p>
           )}
           {providersError !== '' && (
