@@ -460,7 +460,11 @@ func (p *player) rest() error {
 	}
 	text := p.textOf(turns)
 	if last.Error != "" {
-		text += "\n\nError: " + last.Error
+		// A failed turn shows why, behind what it said (contract.md 4).
+		if text != "" {
+			text += "\n\n"
+		}
+		text += "Error: " + last.Error
 	}
 	p.want(last.Content == text, "the snapshot says %q, the chunks %q", last.Content, text)
 	length := 0
@@ -469,8 +473,8 @@ func (p *player) rest() error {
 			length += part.Length
 		}
 	}
-	spoken := contract.UTF16Len(p.textOf(turns))
-	p.want(length == spoken, "the text parts of the snapshot count %d units, the chunks %d", length, spoken)
+	spoken := contract.UTF16Len(text)
+	p.want(length == spoken, "the text parts of the snapshot count %d units, its text %d", length, spoken)
 	for _, call := range last.ToolCalls {
 		p.want(call.Status != contract.ToolRunning, "call %s still runs in the snapshot", call.ID)
 	}

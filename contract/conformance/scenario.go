@@ -710,7 +710,7 @@ func playOneShot(p *player) error {
 	p.oneShot = true
 	start := p.h.Start()
 	err := p.call(contract.MethodOneShot, contract.OneShotParams{
-		SessionID: p.id, Task: "explain", Prompt: "Say hello.", Provider: start.Provider, Model: start.Model,
+		SessionID: p.id, Task: "side-chat", Prompt: "Say hello.", Provider: start.Provider, Model: start.Model,
 	}, nil)
 	if err != nil {
 		return err

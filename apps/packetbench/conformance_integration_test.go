@@ -1,0 +1,245 @@
+//go:build integration
+
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/packetbench/packetbench/actors/turn/llm/llmtest"
+	"github.com/packetbench/packetbench/contract"
+	"github.com/packetbench/packetbench/contract/conformance"
+)
+
+// TestConformance_InProcess plays the suite through the doors of the whole
+// program, once per provider wire: whoever answers, a window sees the same.
+func TestConformance_InProcess(t *testing.T) {
+	built(t)
+	for _, w := range []struct {
+		name, provider, model string
+		server                func(testing.TB) *llmtest.Server
+		env                   func(url string) []string
+		lacks                 map[conformance.Feature]string
+	}{
+		{
+			name: "anthropic", provider: "anthropic", model: "claude-sonnet-4-6",
+			server: func(t testing.TB) *llmtest.Server { return llmtest.NewAnthropic(t) },
+			env: func(url string) []string {
+				return []string{"PACKETBENCH_ANTHROPIC_URL=" + url, "ANTHROPIC_API_KEY=test-key"}
+			},
+		},
+		{
+			name: "openai", provider: "openai", model: "gpt-5.5",
+			server: func(t testing.TB) *llmtest.Server { return llmtest.NewResponses(t) },
+			env: func(url string) []string {
+				return []string{"PACKETBENCH_OPENAI_URL=" + url + "/v1", "OPENAI_API_KEY=test-key"}
+			},
+		},
+		{
+			name: "openrouter", provider: "openrouter", model: "openrouter/auto",
+			server: func(t testing.TB) *llmtest.Server { return llmtest.NewChat(t) },
+			env: func(url string) []string {
+				return []string{"PACKETBENCH_OPENROUTER_URL=" + url + "/v1", "OPENROUTER_API_KEY=test-key"}
+			},
+		},
+		{
+			name: "ollama", provider: "ollama", model: "test-model",
+			server: func(t testing.TB) *llmtest.Server {
+				return llmtest.NewOllama(t, llmtest.OllamaModel{})
+			},
+			env: func(url string) []string { return []string{"PACKETBENCH_OLLAMA_URL=" + url} },
+		},
+	} {
+		t.Run(w.name, func(t *testing.T) {
+			model := &scripted{}
+			server := w.server(t).Choose(model.next)
+			p := serve(t, t.TempDir(), w.env(server.URL))
+			lacks := map[conformance.Feature]string{
+				conformance.FeatureCrash: "a turn runs inside the service, so only the service can die; the kill tests see to that",
+			}
+			for feature, why := range w.lacks {
+				lacks[feature] = why
+			}
+			conformance.Run(t, conformance.Suite{
+				Transport: contract.TransportInProcess, Limit: patience, Lacks: lacks,
+				Open: func(ctx context.Context, s conformance.Script) (conformance.Harness, error) {
+					conn, err := dial(ctx, p.run.URL, p.run.OwnerToken)
+					if err != nil {
+						return nil, err
+					}
+					h := &inProcess{
+						p: p, conn: conn, model: model, project: t.TempDir(),
+						provider: contract.ProviderID(w.provider), modelID: w.model,
+					}
+					model.load(s)
+					return h, nil
+				},
+			})
+			if code := p.term(); code != 0 {
+				t.Errorf("the service ends with code %d", code)
+			}
+		})
+	}
+}
+
+// built makes sure that there is a program to test: the one that make built, or
+// one built now.
+func built(t *testing.T) {
+	t.Helper()
+	if os.Getenv("PACKETBENCH_BIN") != "" {
+		return
+	}
+	bin := filepath.Join(t.TempDir(), "packetbench.exe")
+	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	t.Setenv("PACKETBENCH_BIN", bin)
+}
+
+// scripted turns a Script into what the provider's server plays.
+type scripted struct {
+	mu      sync.Mutex
+	steps   []conformance.Step
+	release chan struct{}
+	calls   int
+}
+
+func (m *scripted) load(s conformance.Script) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.steps, m.release = s.Steps, make(chan struct{})
+}
+
+func (m *scripted) let() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-m.release:
+	default:
+		close(m.release)
+	}
+}
+
+func (m *scripted) next(llmtest.Recorded) llmtest.Turn {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.steps) == 0 {
+		return llmtest.Turn{Status: http.StatusBadRequest, Error: "the script has ended, and the model is asked again"}
+	}
+	step := m.steps[0]
+	m.steps = m.steps[1:]
+	t := llmtest.Turn{Thinking: step.Thinking, Text: step.Text}
+	for _, c := range step.Calls {
+		m.calls++
+		t.Calls = append(t.Calls, tool("call_"+strconv.Itoa(m.calls), c))
+	}
+	switch {
+	case step.Limited != nil:
+		t.Status, t.Error, t.ErrorType = http.StatusTooManyRequests, "slow down", "rate_limit_error"
+		t.Header = http.Header{"Retry-After": {strconv.FormatFloat(*step.Limited, 'f', -1, 64)}}
+	case step.Fail != "":
+		t.Status, t.Error, t.ErrorType = http.StatusBadRequest, step.Fail, "invalid_request_error"
+	case step.Hold:
+		t.Wait = m.release
+	}
+	return t
+}
+
+// tool is the call of our own tools that does what c says.
+func tool(id string, c conformance.Call) llmtest.Call {
+	name, arguments := "read_file", map[string]string{"path": c.Path}
+	switch c.Do {
+	case conformance.ActionRead:
+	case conformance.ActionWrite:
+		name = "write_file"
+		arguments["content"] = c.Text
+	case conformance.ActionRun:
+		name, arguments = "bash", map[string]string{"command": c.Text}
+	}
+	raw, err := contract.Marshal(arguments)
+	if err != nil {
+		raw = []byte("{}")
+	}
+	return llmtest.Call{ID: id, Name: name, Arguments: string(raw)}
+}
+
+// inProcess is one scenario's view of the service.
+type inProcess struct {
+	p        *proc
+	conn     *client
+	model    *scripted
+	project  string
+	provider contract.ProviderID
+	modelID  string
+}
+
+func (h *inProcess) Start() contract.StartParams {
+	return contract.StartParams{Provider: h.provider, Model: h.modelID, ProjectPath: h.project}
+}
+
+func (h *inProcess) Call(ctx context.Context, m contract.Method, params, result any) error {
+	return h.conn.call(ctx, m, params, result)
+}
+
+// Subscribe opens a window of its own, as a page would.
+func (h *inProcess) Subscribe(ctx context.Context, patterns []string, since any) (conformance.Stream, error) {
+	conn, err := dial(ctx, h.p.run.URL, h.p.run.OwnerToken)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.subscribe(ctx, since, patterns...); err != nil {
+		conn.close()
+		return nil, err
+	}
+	return &followed{conn: conn}, nil
+}
+
+func (h *inProcess) Release() { h.model.let() }
+
+func (h *inProcess) File(path string) (string, bool, error) {
+	body, err := os.ReadFile(filepath.Join(h.project, path))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", false, nil
+	}
+	return string(body), err == nil, err
+}
+
+func (h *inProcess) Close() {
+	h.model.let()
+	h.conn.close()
+}
+
+// followed is a window's stream of events.
+type followed struct {
+	conn    *client
+	waiting []contract.Envelope
+}
+
+func (f *followed) Next(ctx context.Context) (contract.Envelope, error) {
+	for len(f.waiting) == 0 {
+		select {
+		case n, ok := <-f.conn.events:
+			if !ok {
+				return contract.Envelope{}, f.conn.ended()
+			}
+			if n.Method == "gap" {
+				return contract.Envelope{}, errors.New("the window got a gap")
+			}
+			f.waiting = n.Events.Events
+		case <-ctx.Done():
+			return contract.Envelope{}, ctx.Err()
+		}
+	}
+	e := f.waiting[0]
+	f.waiting = f.waiting[1:]
+	return e, nil
+}
+
+func (f *followed) Close() { f.conn.close() }
