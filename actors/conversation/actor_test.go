@@ -403,6 +403,30 @@ func TestActor_Drain(t *testing.T) {
 	}
 }
 
+// A drain is answered by whoever is awake, also with nothing to save.
+func TestActor_DrainWithoutAFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.wake("c-1")
+	w.must(contract.MethodOneShot, contract.OneShotParams{SessionID: "c-1", Task: "pr-review", Prompt: "x", Provider: "anthropic"})
+	turn := w.turn()
+	w.wake("c-2")
+	for _, id := range []contract.ConversationID{"c-2", "c-1"} {
+		answer := make(chan error, 1)
+		go func() {
+			_, err := w.node.CallWithTimeout(msg.ConversationName(id), msg.Drain{}, 8)
+			answer <- err
+		}()
+		if id == "c-1" {
+			hears[msg.CancelTurn](turn)
+			turn.close(contract.Done{Cancelled: true})
+		}
+		if err := <-answer; err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+}
+
 // Deleting ends the turn with its one terminal event, then the conversation.
 func TestActor_Delete(t *testing.T) {
 	t.Parallel()

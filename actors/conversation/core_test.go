@@ -71,7 +71,11 @@ func (b *bench) names() []string {
 	var out []string
 	for _, e := range b.effects {
 		if p, ok := e.(publish); ok {
-			out = append(out, strings.TrimSuffix(strings.TrimPrefix(p.subject, "api-agent."), ".c-1"))
+			family, name, _ := strings.Cut(strings.TrimSuffix(p.subject, ".c-1"), ".")
+			if family == "conversation" {
+				name = family + "." + name
+			}
+			out = append(out, name)
 		}
 	}
 	return out

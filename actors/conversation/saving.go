@@ -159,7 +159,8 @@ func (a *actor) drained(now time.Time) {
 		return
 	}
 	var err error
-	if a.core.changes.any() && !a.failed {
+	kept := a.core.rec != nil && !a.core.oneShotOnly && !a.core.deleted
+	if kept && a.core.changes.any() && !a.failed {
 		a.scheduleSave(true)
 		return
 	}
@@ -254,6 +255,9 @@ func (a *actor) tell(now time.Time) {
 		}
 		_ = a.Send(a.Parent(), msg.Idle{Since: since})
 	}
+	if c.live == nil && len(a.draining) > 0 {
+		a.drained(now)
+	}
 	if c.rec == nil {
 		return
 	}
@@ -266,9 +270,6 @@ func (a *actor) tell(now time.Time) {
 		if text, err := contract.Marshal(detail); err == nil {
 			a.send(msg.Inspect, msg.Facts{Name: string(msg.ConversationName(c.id)), Detail: text})
 		}
-	}
-	if c.live == nil && len(a.draining) > 0 {
-		a.drained(now)
 	}
 }
 
