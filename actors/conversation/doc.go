@@ -11,7 +11,9 @@
 // It promises: exactly one done or error per turn, and nothing of that turn
 // after it; every open tool call settled before it; a transcript on disk at
 // most 500 ms behind what was published (config.SaveDebounce); a command
-// answered by a value, never by silence.
+// answered by a value, never by silence. A start is answered when its transport
+// runs, or with the sentence that says why it cannot, which is then an error
+// event, too; every other command is answered at once.
 //
 // It asks of others: msg.Store to load and save, msg.Secret for the key of a
 // turn, a msg.Publisher that takes events, and a msg.TurnFactory. It stops when

@@ -409,8 +409,16 @@ func (l *loop) runEdit(ctx context.Context, c llm.ToolUseEnd) tool.Result {
 	if !answer.Applied {
 		return refused(answer.Text)
 	}
-	return l.tools.RunApproved(ctx, c.Name, c.Arguments, answer.Merged)
+	r := l.tools.RunApproved(ctx, c.Name, c.Arguments, answer.Merged)
+	if answer.Merged != nil && *answer.Merged != p.Content && !r.IsError {
+		// The arguments in the history say something else than the file does.
+		r.Content += textMerged
+	}
+	return r
 }
+
+// textMerged tells the model that its text is not what was written.
+const textMerged = "\nThe user changed the proposed text before it was written. Read the file before you edit it again."
 
 func errorText(err error) string {
 	text := err.Error()

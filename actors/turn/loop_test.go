@@ -158,6 +158,9 @@ func TestLoop_MergedEdit(t *testing.T) {
 	if len(b.tools.approved) != 1 || *b.tools.approved[0] != merged {
 		t.Errorf("approved %v", b.tools.approved)
 	}
+	if got := b.host.results()["x"].Content; !strings.HasPrefix(got, "ran write_file\nThe user changed") {
+		t.Errorf("the model is told %q", got)
+	}
 }
 
 // A posture that changes mid-turn counts from the next gate on.
