@@ -11,6 +11,10 @@ import (
 // than the bus is slowed down here.
 const maxWaiting = 4096
 
+// maxBatch bounds the events of one message: its receiver publishes them in one
+// go and hears of nothing else meanwhile.
+const maxBatch = 64
+
 // emitter sends a turn's messages to its conversation in order. Events that
 // arrive while all credits are out are joined into one batch, none is merged
 // or dropped; with a credit at hand an event leaves at once.
@@ -75,7 +79,7 @@ func (e *emitter) flush() {
 			break
 		}
 		end := at
-		for end < len(e.waiting) {
+		for end < min(len(e.waiting), at+maxBatch) {
 			if _, ok := e.waiting[end].(contract.Event); !ok {
 				break
 			}

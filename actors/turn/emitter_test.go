@@ -29,7 +29,7 @@ func TestEmitter_OrderAndCredits(t *testing.T) {
 			defer mu.Unlock()
 			switch m := message.(type) {
 			case msg.Emitted:
-				if m.Turn != "t-1" || len(m.Events) == 0 {
+				if m.Turn != "t-1" || len(m.Events) == 0 || len(m.Events) > maxBatch {
 					t.Errorf("batch %+v", m)
 				}
 				for _, ev := range m.Events {
@@ -132,9 +132,11 @@ func TestEmitter_BoundAndClose(t *testing.T) {
 	}
 	e.close()
 	wg.Wait()
-	// What waits still leaves, as one batch, when a credit comes.
-	e.credit()
-	if sent != msg.EmitCredits+1 || len(e.waiting) != 0 {
+	// What waits still leaves, in batches, as credits come.
+	for range (maxWaiting + 8 + maxBatch - 1) / maxBatch {
+		e.credit()
+	}
+	if sent != msg.EmitCredits+(maxWaiting+8+maxBatch-1)/maxBatch || len(e.waiting) != 0 {
 		t.Errorf("%d sent, %d waiting", sent, len(e.waiting))
 	}
 }
