@@ -121,7 +121,6 @@ type verdict int
 const (
 	prompt verdict = iota
 	allow
-	refuse
 )
 
 // judge is the gate: the table of posture and tier with what comes before it.

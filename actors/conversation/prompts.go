@@ -31,8 +31,6 @@ func (c *core) ask(now time.Time, a msg.Ask) {
 	case allow:
 		c.audit(now, p, auditAuto)
 		c.do(toTurn{msg.PermissionAnswer{ID: a.ID, Allowed: true}})
-	case refuse:
-		c.do(toTurn{msg.PermissionAnswer{ID: a.ID, Text: contract.TextDenyAll}})
 	case prompt:
 		c.park(now, p, a.Turn, tainted)
 	}
