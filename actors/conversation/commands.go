@@ -219,12 +219,8 @@ func (c *core) send(now time.Time, text string, images []contract.Attachment) (a
 	if failure := checkText("message", text, images); failure != nil {
 		return nil, failure
 	}
-	if notice, retired := contract.Retired(c.rec.Agent); retired {
-		if !c.rec.RetiredNoticed {
-			c.rec.RetiredNoticed = true
-			c.notice(now, contract.LevelWarning, notice)
-		}
-		return nil, contract.Fail(contract.CodeConflict, "%s", notice)
+	if failure := c.mayRun(now); failure != nil {
+		return nil, failure
 	}
 	if c.busy() || len(c.rec.QueuedMessages) > 0 {
 		return c.enqueue(now, text, images)
@@ -261,8 +257,8 @@ func (c *core) retry(now time.Time, model string) (any, *contract.Failure) {
 	if c.busy() {
 		return nil, contract.Fail(contract.CodeConflict, "A turn is running; stop it first.")
 	}
-	if notice, retired := contract.Retired(c.rec.Agent); retired {
-		return nil, contract.Fail(contract.CodeConflict, "%s", notice)
+	if failure := c.mayRun(now); failure != nil {
+		return nil, failure
 	}
 	if c.lastAnswer() < 0 {
 		return nil, contract.Fail(contract.CodeConflict, "%s", contract.TextNoAssistantTurn)
@@ -359,6 +355,9 @@ func (c *core) approvePlan(now time.Time, choice string) (any, *contract.Failure
 	}
 	if !planReady(c.rec, c.busy()) {
 		return nil, contract.Fail(contract.CodeConflict, "There is no finished plan to approve in this conversation.")
+	}
+	if failure := c.mayRun(now); failure != nil {
+		return nil, failure
 	}
 	if !chosen.keepPlanning {
 		if !c.rec.PlanApproved {

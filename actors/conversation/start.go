@@ -90,10 +90,9 @@ func plain(err error) string {
 }
 
 func (c *core) checkStart(p contract.StartParams, row contract.Row, o outside) *contract.Failure {
-	if row.Transport != contract.TransportInProcess {
-		text := "The row " + row.Label + " is not part of this version of PacketBench. Choose another provider."
-		c.emit(contract.Error{Message: text})
-		return contract.Fail(contract.CodeConflict, "%s", text)
+	if failure := absent(row); failure != nil {
+		c.emit(contract.Error{Message: failure.Message})
+		return failure
 	}
 	if strings.TrimSpace(p.Model) == "" {
 		return contract.BadParam("model", "must not be empty")
@@ -127,6 +126,32 @@ func (c *core) checkStart(p contract.StartParams, row contract.Row, o outside) *
 		return contract.BadParam("project_path", "%s", err)
 	}
 	return nil
+}
+
+// absent refuses a row whose transport this version does not contain.
+func absent(row contract.Row) *contract.Failure {
+	if row.Transport == contract.TransportInProcess {
+		return nil
+	}
+	return contract.Fail(contract.CodeConflict, "The row %s is not part of this version of PacketBench. Choose another provider.", row.Label)
+}
+
+// mayRun refuses what would begin a turn that nothing here can serve: on a
+// retired row, and on a row of another transport in a file that another version
+// wrote. Such a conversation stays readable.
+func (c *core) mayRun(now time.Time) *contract.Failure {
+	if notice, retired := contract.Retired(c.rec.Agent); retired {
+		if !c.rec.RetiredNoticed {
+			c.rec.RetiredNoticed = true
+			c.notice(now, contract.LevelWarning, notice)
+		}
+		return contract.Fail(contract.CodeConflict, "%s", notice)
+	}
+	row, err := contract.RowForProvider(c.rec.Provider)
+	if err != nil {
+		return nil // The turn says so, by its error event.
+	}
+	return absent(row)
 }
 
 func newRecord(now time.Time, id contract.ConversationID, p contract.StartParams, row contract.Row) *contract.Record {
