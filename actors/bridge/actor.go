@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,9 +9,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"ergo.services/ergo/act"
 	"ergo.services/ergo/gen"
@@ -39,7 +42,18 @@ type bridge struct {
 	listener *listener
 	stop     func()
 	err      error
+	tries    int
 }
+
+// A port that was ours can still be held by the predecessor's listener for a
+// moment; after bindMost tries the restart policy counts.
+const (
+	bindAgain = 100 * time.Millisecond
+	bindMost  = 50
+)
+
+// errNotOpen answers msg.Ready meanwhile.
+var errNotOpen = errors.New("The doors are not open yet; try again in a moment.")
 
 type bridgeBoot struct{}
 
@@ -52,7 +66,7 @@ func (b *bridge) HandleMessage(_ gen.PID, message any) error {
 	case bridgeBoot:
 		return b.open()
 	case msg.CloseDoors:
-		b.close(m.Within)
+		b.close(m.Within, errStopping)
 	case listenerEnded:
 		return m.err
 	}
@@ -63,13 +77,24 @@ func (b *bridge) HandleMessage(_ gen.PID, message any) error {
 func (b *bridge) open() error {
 	d := b.d
 	d.mu.Lock()
-	d.node = b.Node()
-	addr := d.addr
+	if d.node = b.Node(); d.wrap != nil {
+		d.node = d.wrap(d.node)
+	}
+	addr, bound := d.addr, d.bound
 	d.mu.Unlock()
+	d.stopping.Store(false)
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
-		if errors.Is(err, syscall.EADDRINUSE) {
+		if busy(err) {
 			err = &BusyError{Addr: addr}
+			if bound {
+				if b.tries++; b.tries > bindMost {
+					return err
+				}
+				b.err = errNotOpen
+				_, err = b.SendAfter(b.PID(), bridgeBoot{}, bindAgain)
+				return err
+			}
 		}
 		b.err = err
 		b.Log().Error("door not opened addr=%s reason=%s", addr, err)
@@ -80,8 +105,9 @@ func (b *bridge) open() error {
 	}
 	at := ln.Addr().(*net.TCPAddr)
 	d.mu.Lock()
-	d.addr = at.String()
+	d.addr, d.bound = at.String(), true
 	d.mu.Unlock()
+	b.err = nil
 	_, port, err := net.SplitHostPort(at.String())
 	if err != nil {
 		return err
@@ -104,14 +130,24 @@ func (b *bridge) open() error {
 	return nil
 }
 
+// busy reports whether an address is taken. Windows has a number of its own for
+// it (WSAEADDRINUSE).
+func busy(err error) bool {
+	var code syscall.Errno
+	return errors.As(err, &code) && (code == syscall.EADDRINUSE || runtime.GOOS == "windows" && code == 10048)
+}
+
 // HandleCall answers msg.Ready with the address and msg.CloseDoors when the
 // doors are closed.
 func (b *bridge) HandleCall(_ gen.PID, _ gen.Ref, request any) (any, error) {
 	switch m := request.(type) {
 	case msg.Ready:
-		return msg.Opened{Addr: b.d.addr, Err: b.err}, nil
+		b.d.mu.Lock()
+		addr := b.d.addr
+		b.d.mu.Unlock()
+		return msg.Opened{Addr: addr, Err: b.err}, nil
 	case msg.CloseDoors:
-		b.close(m.Within)
+		b.close(m.Within, errStopping)
 		return msg.Done{}, nil
 	}
 	return msg.Done{Err: fmt.Errorf("bridge: unknown request %T", request)}, nil
@@ -119,18 +155,18 @@ func (b *bridge) HandleCall(_ gen.PID, _ gen.Ref, request any) (any, error) {
 
 // close stops accepting and tells the clients; it does not wait longer than it
 // may.
-func (b *bridge) close(within time.Duration) {
+func (b *bridge) close(within time.Duration, why error) {
 	if b.stop != nil {
 		b.stop()
 		b.stop = nil
 	}
 	if b.listener != nil {
-		b.listener.close(within)
+		b.listener.close(within, why)
 	}
 }
 
 // Terminate lets go of the listener at once.
-func (b *bridge) Terminate(error) { b.close(0) }
+func (b *bridge) Terminate(error) { b.close(0, errRestart) }
 
 // listener is the meta process that accepts connections.
 type listener struct {
@@ -145,7 +181,8 @@ type listenerEnded struct{ err error }
 func newListener(d *doors, ln net.Listener) *listener {
 	return &listener{d: d, ln: ln, server: &http.Server{
 		Handler: d.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		ErrorLog: slog.NewLogLogger(d.opt.Logger.Handler(), slog.LevelDebug),
+		MaxHeaderBytes: 64 << 10,
+		ErrorLog:       slog.NewLogLogger(d.opt.Logger.Handler(), slog.LevelDebug),
 	}}
 }
 
@@ -164,15 +201,19 @@ func (l *listener) Start() error {
 	return nil
 }
 
-// close stops accepting, closes every connection and waits at most within for
-// requests that are being answered.
-func (l *listener) close(within time.Duration) {
-	l.d.open.Range(func(_, s any) bool { s.(*session).cancel(errStopping); return true })
+// close stops accepting, tells every window why, and waits at most within for
+// their farewells and for requests that are being answered.
+func (l *listener) close(within time.Duration, why error) {
+	if errors.Is(why, errStopping) {
+		l.d.stopping.Store(true)
+	}
+	l.d.open.Range(func(_, s any) bool { s.(*session).cancel(why); return true })
 	if within > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()
-		if l.server.Shutdown(ctx) == nil {
-			return
+		_ = l.server.Shutdown(ctx) // Does not know of upgraded connections.
+		for l.d.connected.Load() > 0 && ctx.Err() == nil {
+			time.Sleep(5 * time.Millisecond)
 		}
 	}
 	_ = l.server.Close()
@@ -185,7 +226,7 @@ func (l *listener) HandleMessage(gen.PID, any) error { return nil }
 func (l *listener) HandleCall(gen.PID, gen.Ref, any) (any, error) { return nil, nil }
 
 // Terminate closes the port at once, so that a restart finds it free.
-func (l *listener) Terminate(error) { l.close(0) }
+func (l *listener) Terminate(error) { l.close(0, errRestart) }
 
 // HandleInspect tells nothing; facts are pushed.
 func (l *listener) HandleInspect(gen.PID, ...string) map[string]string { return nil }
@@ -196,11 +237,11 @@ func (d *doors) requested(r msg.Requested) {
 	m, ok := contract.CommandMethod(r.Subject)
 	var result any
 	var failure *contract.Failure
-	params := json.RawMessage(r.Params)
+	params := json.RawMessage(bytes.TrimSpace(r.Params))
 	switch {
 	case !ok || strings.Contains(string(m), "."):
 		failure = contract.Fail(contract.CodeNoMethod, "Unknown method: %s", clip(string(m)))
-	case len(params) > 0 && !json.Valid(params):
+	case len(params) > 0 && (!utf8.Valid(params) || !json.Valid(params)):
 		failure = contract.Fail(contract.CodeParse, "The parameters are not JSON.")
 	case len(params) > 0 && params[0] != '{' && string(params) != "null":
 		failure = contract.BadParam("params", "want an object")

@@ -49,6 +49,9 @@ func (g guard) place(r *http.Request) *refusal {
 // ownHost reports whether host is a loopback name or address with our port.
 func (g guard) ownHost(host string) bool {
 	name, port, err := net.SplitHostPort(host)
+	if err != nil && g.port == "80" { // Browsers leave it out.
+		name, port, err = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), "80", nil
+	}
 	if err != nil || port != g.port {
 		return false
 	}
@@ -60,36 +63,44 @@ func (g guard) ownHost(host string) bool {
 }
 
 // role finds the role of a request: bearer token, token in the query, or
-// cookie. The cookie of the monitor counts when the page asks for that role
-// with role=monitor, or when there is no owner's.
+// cookie, in this order; the first that is there decides. With role=monitor a
+// caller asks for less than its right, which is always granted. The cookie of
+// the monitor counts when the page asks for that role or is the monitor's, or
+// when there is no owner's.
 func (g guard) role(r *http.Request) (c contract.Client, fromQuery, ok bool) {
+	query := r.URL.Query()
+	lesser := query.Get("role") == string(contract.ClientMonitor)
+	c, fromQuery, ok = g.credential(r, query.Get("token"), lesser || strings.HasPrefix(r.URL.Path, "/monitor"))
+	if ok && lesser {
+		c = contract.ClientMonitor
+	}
+	return c, fromQuery, ok
+}
+
+func (g guard) credential(r *http.Request, token string, monitorFirst bool) (c contract.Client, fromQuery, ok bool) {
 	if header := r.Header.Get("Authorization"); header != "" {
-		scheme, token, _ := strings.Cut(header, " ")
+		scheme, bearer, _ := strings.Cut(header, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
 			return "", false, false
 		}
-		c, ok = g.token(strings.TrimSpace(token))
+		c, ok = g.token(strings.TrimSpace(bearer))
 		return c, false, ok
 	}
-	query := r.URL.Query()
-	if token := query.Get("token"); token != "" {
+	if token != "" {
 		c, ok = g.token(token)
 		return c, true, ok
 	}
 	order := []contract.Client{contract.ClientOwner, contract.ClientMonitor}
-	if query.Get("role") == string(contract.ClientMonitor) || strings.HasPrefix(r.URL.Path, "/monitor") {
+	if monitorFirst {
 		order = []contract.Client{contract.ClientMonitor, contract.ClientOwner}
 	}
 	for _, want := range order {
-		cookie, err := r.Cookie(g.cookie(want))
-		if err != nil {
-			continue
-		}
-		if c, ok := g.token(cookie.Value); ok {
-			if query.Get("role") == string(contract.ClientMonitor) {
-				c = contract.ClientMonitor // Less than one's own right is always granted.
+		// A page on another port of this host can leave cookies of any name,
+		// so one that is wrong does not hide one that is right.
+		for _, cookie := range r.CookiesNamed(g.cookie(want)) {
+			if c, ok := g.token(cookie.Value); ok {
+				return c, false, true
 			}
-			return c, false, true
 		}
 	}
 	return "", false, false

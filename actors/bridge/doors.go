@@ -54,13 +54,24 @@ type doors struct {
 	opt   Options
 	guard atomic.Pointer[guard]
 
-	mu      sync.Mutex
-	node    gen.Node
-	addr    string
-	viewers atomic.Uint64
-	open    sync.Map // Viewer number -> *session.
-	metrics *metrics
+	mu   sync.Mutex
+	node gen.Node
+	addr string
+	// bound is set once the address was ours.
+	bound bool
+
+	viewers   atomic.Uint64
+	connected atomic.Int64
+	stopping  atomic.Bool
+	open      sync.Map // Viewer number -> *session.
+	metrics   *metrics
+	// wrap, if set, stands between the doors and the node. For tests.
+	wrap func(gen.Node) gen.Node
 }
+
+// viewersMost is how many windows and event streams may be connected: an actor
+// each, of the 2,000 that a node bears. Source: actors.md 9.
+const viewersMost = 1000
 
 func newDoors(o Options) *doors {
 	if o.Logger == nil {
@@ -111,11 +122,16 @@ func (d *doors) internal(what string, args ...any) *contract.Failure {
 }
 
 // conversation asks the owner of a conversation, waking it when it sleeps.
-func (d *doors) conversation(id contract.ConversationID, c msg.Command, seconds int) (any, *contract.Failure) {
+func (d *doors) conversation(id contract.ConversationID, c msg.Command, seconds int, issued func()) (any, *contract.Failure) {
 	name := msg.ConversationName(id)
 	creates := c.Method == contract.MethodStart || c.Method == contract.MethodOneShot
+	if issued == nil {
+		issued = func() {}
+	}
 	for range 3 {
+		lies := time.AfterFunc(issuedAfter, issued)
 		reply, err := d.at().CallWithTimeout(name, c, seconds)
+		lies.Stop()
 		if err == nil {
 			r, ok := reply.(msg.Reply)
 			if !ok {
@@ -154,9 +170,9 @@ func (d *doors) wake(id contract.ConversationID, user bool) *contract.Failure {
 	return d.internal("supervisor answered strangely", "type", typeName(reply))
 }
 
-// watch holds a conversation awake for a viewer.
-func (d *doors) watch(id contract.ConversationID) {
-	_ = d.at().Send(msg.ConversationName(id), msg.Watch{Until: time.Now().Add(watchFor)})
+// watch holds a conversation awake for a viewer; false when it does not run.
+func (d *doors) watch(id contract.ConversationID) bool {
+	return d.at().Send(msg.ConversationName(id), msg.Watch{Until: time.Now().Add(watchFor)}) == nil
 }
 
 // A viewer renews its hold every minute; it lasts a little longer.

@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
+	"unicode/utf8"
 
+	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
 
@@ -20,6 +24,9 @@ type parsed struct {
 // parse takes a JSON-RPC frame apart: one request or a batch. A frame that is
 // no JSON, or an empty batch, is one failure with a null id. It is pure.
 func parse(frame []byte) (requests []parsed, batch bool) {
+	if !utf8.Valid(frame) { // RFC 8259 8.1; an id would go back as it came.
+		return []parsed{bad(contract.CodeParse, "The request is not UTF-8.")}, false
+	}
 	frame = bytes.TrimSpace(frame)
 	if len(frame) > 0 && frame[0] == '[' {
 		var raw []json.RawMessage
@@ -28,6 +35,9 @@ func parse(frame []byte) (requests []parsed, batch bool) {
 		}
 		if len(raw) == 0 {
 			return []parsed{bad(contract.CodeInvalid, "A batch must hold at least one request.")}, false
+		}
+		if len(raw) > config.MaxRequestsInFlight {
+			return []parsed{bad(contract.CodeOverLimit, "A batch may hold %d requests.", config.MaxRequestsInFlight)}, false
 		}
 		for _, one := range raw {
 			requests = append(requests, parseOne(one))
@@ -115,11 +125,29 @@ func params[T any](raw json.RawMessage) (T, *contract.Failure) {
 	if err := json.Unmarshal(raw, &v); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) && wrong.Field != "" {
-			return v, contract.BadParam(wrong.Field, "want %s, got %s", wrong.Type, wrong.Value)
+			got, _, _ := strings.Cut(wrong.Value, " ") // A number's digits are nobody's business.
+			return v, contract.BadParam(wrong.Field, "want %s, got %s", jsonName(wrong.Type), got)
 		}
 		return v, contract.BadParam("params", "%s", err)
 	}
 	return v, nil
+}
+
+// jsonName says in JSON's words what a Go type is decoded from.
+func jsonName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return jsonName(t.Elem())
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "a number"
 }
 
 // since reads the parameter of a subscription: absent or "new" is the next

@@ -1,15 +1,18 @@
 package bridge
 
 import (
+	"context"
 	"errors"
 	"html"
 	"io"
 	"io/fs"
+	"math"
 	"mime"
 	"net/http"
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -32,6 +35,11 @@ func (d *doors) handler() http.Handler {
 	mux.HandleFunc("GET /events", d.withRole(d.serveEvents))
 	metricsHandler := promhttp.HandlerFor(d.metrics.registry, promhttp.HandlerOpts{})
 	mux.HandleFunc("GET /metrics", d.withRole(func(w http.ResponseWriter, r *http.Request, _ contract.Client) { metricsHandler.ServeHTTP(w, r) }))
+	// What lies below a door is not a route of the page.
+	for _, door := range []string{"/ws", "/rpc", "/events", "/metrics", "/healthz", "/readyz"} {
+		mux.HandleFunc(door, wrongMethod)
+		mux.HandleFunc(door+"/", http.NotFound)
+	}
 	mux.HandleFunc("/", d.servePage)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.metrics.http.Inc()
@@ -45,6 +53,15 @@ func (d *doors) handler() http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+func wrongMethod(w http.ResponseWriter, r *http.Request) {
+	allowed := http.MethodGet
+	if r.URL.Path == "/rpc" {
+		allowed = http.MethodPost
+	}
+	w.Header().Set("Allow", allowed)
+	http.Error(w, "Only "+allowed+" is served here.", http.StatusMethodNotAllowed)
 }
 
 // withRole answers 401 unless the request carries a token of either role.
@@ -95,6 +112,10 @@ func writeBody(w http.ResponseWriter, code int, body []byte) {
 	_, _ = w.Write(body) // A peer that left needs nothing more.
 }
 
+// bodyMost is how long the body of a call may take to arrive, and its answer to
+// leave.
+const bodyMost = 60 * time.Second
+
 // serveRPC takes the same calls as the socket, one or a batch.
 func (d *doors) serveRPC(w http.ResponseWriter, r *http.Request, role contract.Client) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -104,13 +125,19 @@ func (d *doors) serveRPC(w http.ResponseWriter, r *http.Request, role contract.C
 		http.Error(w, "Send the request as application/json.", http.StatusForbidden)
 		return
 	}
+	// A body or an answer that does not move must not hold a connection.
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(bodyMost))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, config.MaxFrameBytes))
+	_ = rc.SetReadDeadline(time.Time{})
 	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
 			writeBody(w, http.StatusRequestEntityTooLarge, answer([]byte("null"), nil,
 				contract.Fail(contract.CodeOverLimit, "The request is larger than %d MiB.", config.MaxFrameBytes>>20)))
+			return
 		}
+		http.Error(w, "The request did not arrive whole; send it again.", http.StatusBadRequest)
 		return
 	}
 	requests, batch := parse(body)
@@ -124,6 +151,7 @@ func (d *doors) serveRPC(w http.ResponseWriter, r *http.Request, role contract.C
 			out = append(out, answer(p.req.ID, result, failure))
 		}
 	}
+	_ = rc.SetWriteDeadline(time.Now().Add(bodyMost))
 	if frame := joinAnswers(out, batch); frame != nil {
 		writeBody(w, http.StatusOK, frame)
 		return
@@ -137,22 +165,51 @@ func (d *doors) serveWS(w http.ResponseWriter, r *http.Request, role contract.Cl
 		return // Accept has answered.
 	}
 	s := d.newSession(role, "websocket", r.RemoteAddr)
-	d.host(s, func() { s.serveSocket(conn) }, func(text string) { _ = conn.Close(websocket.StatusTryAgainLater, text) })
+	d.host(s, func() { s.serveSocket(conn) }, func(text string) {
+		_ = conn.Close(websocket.StatusTryAgainLater, text[:min(len(text), 120)]) // RFC 6455 5.5: 125 bytes with the code.
+	})
+	_ = conn.CloseNow()
 }
 
 // host puts a connection under an actor of its own and waits for its end.
+// Either run or refuse uses the connection, never both.
 func (d *doors) host(s *session, run func(), refuse func(text string)) {
 	d.open.Store(s.number, s)
-	defer d.open.Delete(s.number)
-	defer s.cancel(errStopping)
+	d.connected.Add(1)
+	defer func() {
+		s.cancel(errRestart)
+		s.kill()
+		d.open.Delete(s.number)
+		d.connected.Add(-1)
+	}()
+	if d.connected.Load() > viewersMost {
+		refuse("Too many windows are connected. Close some of them.")
+		return
+	}
+	if d.stopping.Load() { // Looked at after Store: who stops looks the other way round.
+		s.cancel(errStopping)
+	}
 	reply, failure := d.call(msg.ViewersSup, msg.Ensure{
-		Name: msg.ViewerName(s.number), Args: []any{connection{session: s, run: run}},
+		Name: msg.ViewerName(s.number), Args: []any{connection{session: s, run: func() {
+			if s.claim() {
+				run()
+			}
+		}}},
 	}, 6)
 	if e, ok := reply.(msg.Ensured); failure == nil && ok {
 		failure = e.Err
 	}
-	if failure != nil {
+	if failure != nil && s.claim() {
 		refuse(failure.Message)
+		return
+	}
+	select {
+	case <-s.ended:
+		return
+	case <-s.ctx.Done():
+	}
+	if s.claim() { // The viewer died before it began.
+		refuse("The connection could not be served; connect again.")
 		return
 	}
 	<-s.ended
@@ -174,24 +231,30 @@ func (d *doors) serveEvents(w http.ResponseWriter, r *http.Request, role contrac
 			http.Error(w, "Last-Event-ID: want a sequence number", http.StatusBadRequest)
 			return
 		}
-		p.Since = strconv.AppendUint(nil, n+1, 10)
+		if n < math.MaxUint64 {
+			n++
+		}
+		p.Since = strconv.AppendUint(nil, n, 10)
+	}
+	if r.Method == http.MethodHead {
+		return
 	}
 	s := d.newSession(role, "sse", r.RemoteAddr)
+	defer context.AfterFunc(r.Context(), func() { s.cancel(r.Context().Err()) })()
 	f, _, failure := s.subscribe(p)
 	if failure != nil {
+		s.cancel(nil)
 		http.Error(w, failure.Message, http.StatusBadRequest)
 		return
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
-	started := false
-	d.host(s, func() { started = true; s.serveStream(w, r, f) }, func(text string) {
+	h.Set("Connection", "close") // The stream's write deadline must not reach another request.
+	d.host(s, func() { s.serveStream(w, f) }, func(text string) {
+		f.cursor.Close()
 		http.Error(w, text, http.StatusServiceUnavailable)
 	})
-	if !started {
-		f.cursor.Close()
-	}
 }
 
 // policyHeader is the page's content security policy: nothing from elsewhere,

@@ -29,12 +29,23 @@ const (
 	writeMost = 60 * time.Second
 	// pingEvery finds peers that are gone without a word.
 	pingEvery = 15 * time.Second
+	// partMost is how long a session that ends may still write and wait for
+	// its peer's farewell.
+	partMost = 500 * time.Millisecond
+	// issuedAfter is when a request that an actor has not answered yet counts
+	// as lying in its mailbox, so that the next one may follow it there.
+	issuedAfter = 50 * time.Millisecond
 )
 
-// The close codes of our own.
-const (
-	closeSlow     websocket.StatusCode = 4008
-	closeStopping websocket.StatusCode = 4001
+// closeStopping is the close code of a service that stops; RFC 6455 7.4.2 leaves
+// 4000 to 4999 to applications. A window whose own part ended gets 1012.
+const closeStopping websocket.StatusCode = 4001
+
+// Why a session ends that its peer did not end.
+var (
+	errStopping = errors.New("the service is stopping")
+	errRestart  = errors.New("this connection was ended by the service; connect again")
+	errFault    = errors.New("something failed inside PacketBench")
 )
 
 // follow is one subscription of a session. Its cursor belongs to the writer.
@@ -43,13 +54,13 @@ type follow struct {
 	cursor msg.Cursor
 }
 
-// item is something for the writer: an answer, a new or an ended subscription.
+// item is something for the writer: an answer, new and ended subscriptions.
 type item struct {
 	frame []byte
-	add   *follow
-	drop  string
-	// release gives an in-flight slot back once the frame is out.
-	release bool
+	add   []*follow
+	drop  []string
+	// release is how many in-flight places are free once the frame is out.
+	release int
 }
 
 // sink is how a session writes: a WebSocket or an event stream.
@@ -72,39 +83,70 @@ type session struct {
 	kind   string // "websocket" or "sse".
 	sink   sink
 
+	// ctx ends with the session, its cause says why. hard ends partMost later
+	// and takes the connection with it.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	items  chan item
-	wake   chan struct{}
-	slots  chan struct{}
+	hard   context.Context
+	kill   context.CancelFunc
+
+	items    chan item
+	wake     chan struct{}
+	inFlight atomic.Int64
+	// work is every goroutine of the session.
+	work sync.WaitGroup
+	// started is set once, by whoever may use the connection first.
+	started atomic.Bool
 	// ended is closed when the socket's process is done with the connection.
 	ended chan struct{}
 	once  sync.Once
+	// lines holds, by conversation, what the next command to it waits for. It
+	// belongs to the reader.
+	lines map[contract.ConversationID]chan struct{}
 
 	mu   sync.Mutex
-	subs map[string]bool
 	next int
+	// subs says which conversations each subscription holds.
+	subs map[string][]contract.ConversationID
 	// held are the conversations that this session keeps awake.
 	held map[contract.ConversationID]int
-	// byS says which conversations a subscription holds.
-	byS map[string][]contract.ConversationID
 	// behind is the least position of the cursors, for the lag.
 	behind atomic.Uint64
 }
 
 func (d *doors) newSession(role contract.Client, kind, remote string) *session {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	return &session{
+	s := &session{
 		d: d, number: d.viewers.Add(1), role: role, kind: kind, remote: remote,
-		ctx: ctx, cancel: cancel,
 		items: make(chan item, config.MaxRequestsInFlight+config.MaxSubscriptions),
-		wake:  make(chan struct{}, 1), slots: make(chan struct{}, config.MaxRequestsInFlight),
-		ended: make(chan struct{}),
-		subs:  map[string]bool{}, held: map[contract.ConversationID]int{}, byS: map[string][]contract.ConversationID{},
+		wake:  make(chan struct{}, 1), ended: make(chan struct{}),
+		lines: map[contract.ConversationID]chan struct{}{},
+		subs:  map[string][]contract.ConversationID{}, held: map[contract.ConversationID]int{},
 	}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.hard, s.kill = context.WithCancel(context.Background())
+	context.AfterFunc(s.ctx, func() { time.AfterFunc(partMost, s.kill) })
+	return s
 }
 
 func (s *session) finish() { s.once.Do(func() { close(s.ended) }) }
+
+// claim is true for the first of those who want to use the connection: its run
+// or its refusal.
+func (s *session) claim() bool { return s.started.CompareAndSwap(false, true) }
+
+// safely runs one part of the session; a panic ends the session, not the
+// service.
+func (s *session) safely(part string, run func()) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			s.d.internal("connection fault", "viewer", s.number, "part", part, "fault", fmt.Sprint(fault))
+			s.cancel(errFault)
+		}
+	}()
+	run()
+}
+
+func (s *session) spawn(part string, run func()) { s.work.Go(func() { s.safely(part, run) }) }
 
 // errTooMany refuses one subscription more than the limit.
 func errTooMany() *contract.Failure {
@@ -139,98 +181,152 @@ func (s *session) subscribe(p contract.SubscribeParams) (*follow, contract.Subsc
 	}
 	s.next++
 	id := "s" + strconv.Itoa(s.next)
-	s.subs[id] = true
-	s.byS[id] = named
+	s.subs[id] = named
 	for _, c := range named {
 		s.held[c]++
 	}
 	s.mu.Unlock()
+	cursor := s.d.opt.Log.Follow(p.Subjects, from, s.wake)
+	if len(named) > 0 {
+		// Beside the reader: the events are in the log whoever is awake, and a
+		// conversation that takes long must not hold up the next frame.
+		s.spawn("wake", func() { s.rouse(named) })
+	}
+	return &follow{id: id, cursor: cursor}, contract.SubscribeResult{Subscription: id, Head: head}, nil
+}
+
+// rouse wakes the conversations that a subscription names, as far as they
+// exist, and holds them. One that cannot be woken is still followed; a command
+// to it will say what is wrong.
+func (s *session) rouse(named []contract.ConversationID) {
 	for _, c := range named {
-		// A conversation that cannot be woken is still followed: its events are
-		// in the log, and a command to it will say what is wrong.
-		if failure := s.d.wake(c, true); failure == nil {
+		if s.ctx.Err() != nil {
+			return
+		}
+		if s.d.watch(c) {
+			continue
+		}
+		reply, failure := s.d.call(msg.Store, msg.GetSummary{ID: c}, quick)
+		if f, ok := reply.(msg.FoundSummary); failure != nil || !ok || !f.Found {
+			continue
+		}
+		// Not as a person's wish: a page that connects again by itself must
+		// not give a conversation that keeps failing one budget after another.
+		if s.d.wake(c, false) == nil {
 			s.d.watch(c)
 		}
 	}
-	cursor := s.d.opt.Log.Follow(p.Subjects, from, s.wake)
-	return &follow{id: id, cursor: cursor}, contract.SubscribeResult{Subscription: id, Head: head}, nil
 }
 
 // unsubscribe forgets a subscription; the writer closes its cursor.
 func (s *session) unsubscribe(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.subs[id] {
+	named, ok := s.subs[id]
+	if !ok {
 		return false
 	}
 	delete(s.subs, id)
-	for _, c := range s.byS[id] {
+	for _, c := range named {
 		if s.held[c]--; s.held[c] <= 0 {
 			delete(s.held, c)
 		}
 	}
-	delete(s.byS, id)
 	return true
+}
+
+func (s *session) subscribed(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.subs[id]
+	return ok
 }
 
 func subscribe(_ *doors, _ caller, _ json.RawMessage) (any, *contract.Failure) {
 	return nil, contract.Fail(contract.CodeInvalid, "Subscriptions need a connection that events can be pushed to: use /ws, /events, or subscribe on the bus itself.")
 }
 
-// put hands an item to the writer. The channel has room for every slot and
-// subscription, so it is full only when somebody floods it.
+// put hands an item to the writer. It waits while a peer that sends more than
+// it reads has filled the queue; such a peer is not read meanwhile.
 func (s *session) put(i item) {
 	select {
 	case s.items <- i:
 	case <-s.ctx.Done():
+		i.discard()
 	}
 }
 
-// request runs one parsed request. Subscriptions are made here, in the order
-// of the frames; everything else runs beside the reader.
-func (s *session) request(p parsed, reply func([]byte)) {
-	if p.fail != nil {
-		if !p.silent {
-			reply(answer(p.req.ID, nil, p.fail))
+// discard gives up what nobody will write.
+func (i item) discard() {
+	for _, f := range i.add {
+		f.cursor.Close()
+	}
+}
+
+// discard empties the queue once nobody puts or takes any more.
+func (s *session) discard() {
+	for {
+		select {
+		case i := <-s.items:
+			i.discard()
+		default:
+			return
 		}
-		return
-	}
-	result, failure := s.d.dispatch(caller{client: s.role, session: s}, p.req.Method, p.req.Params)
-	if !p.silent {
-		reply(answer(p.req.ID, result, failure))
 	}
 }
 
-// inline handles subscribe and unsubscribe and says whether it did.
-func (s *session) inline(p parsed) bool {
-	if p.fail != nil || (p.req.Method != contract.MethodSubscribe && p.req.Method != contract.MethodUnsubscribe) {
-		return false
+// reserve takes n places of the requests in flight, all or none.
+func (s *session) reserve(n int) bool {
+	for {
+		held := s.inFlight.Load()
+		if held+int64(n) > config.MaxRequestsInFlight {
+			return false
+		}
+		if s.inFlight.CompareAndSwap(held, held+int64(n)) {
+			return true
+		}
 	}
-	began := time.Now()
-	i := item{}
-	var result any
-	var failure *contract.Failure
-	if p.req.Method == contract.MethodSubscribe {
+}
+
+// pushes reports whether a request changes what is pushed on this connection.
+func pushes(p parsed) bool {
+	return p.fail == nil && (p.req.Method == contract.MethodSubscribe || p.req.Method == contract.MethodUnsubscribe)
+}
+
+// run answers one request; what it changes about subscriptions is noted in i,
+// for the writer to do once the answer is out.
+func (s *session) run(c caller, p parsed, i *item) (answered []byte) {
+	result, failure := any(nil), p.fail
+	switch {
+	case failure != nil:
+	case p.req.Method == contract.MethodSubscribe:
+		began := time.Now()
 		var sp contract.SubscribeParams
 		if sp, failure = params[contract.SubscribeParams](p.req.Params); failure == nil {
-			i.add, result, failure = s.subscribe(sp)
+			var f *follow
+			if f, result, failure = s.subscribe(sp); failure == nil {
+				i.add = append(i.add, f)
+			}
 		}
-	} else {
+		s.d.metrics.request(p.req.Method, true, failure, time.Since(began))
+	case p.req.Method == contract.MethodUnsubscribe:
+		began := time.Now()
 		var up contract.UnsubscribeParams
 		if up, failure = params[contract.UnsubscribeParams](p.req.Params); failure == nil {
 			if s.unsubscribe(up.Subscription) {
-				i.drop, result = up.Subscription, struct{}{}
+				i.drop, result = append(i.drop, up.Subscription), struct{}{}
 			} else {
 				failure = contract.Fail(contract.CodeNotFound, "subscription: %q is not one of this connection", clip(up.Subscription))
 			}
 		}
+		s.d.metrics.request(p.req.Method, true, failure, time.Since(began))
+	default:
+		result, failure = s.d.dispatch(c, p.req.Method, p.req.Params)
 	}
-	s.d.metrics.request(p.req.Method, true, failure, time.Since(began))
-	if !p.silent {
-		i.frame = answer(p.req.ID, result, failure)
+	if p.silent {
+		return nil
 	}
-	s.put(i)
-	return true
+	return answer(p.req.ID, result, failure)
 }
 
 // write is the one writer of the connection: answers first, then events, round
@@ -244,17 +340,16 @@ func (s *session) write() error {
 	}()
 	var batch []msg.Logged
 	for {
-		// Everything that waits for us first, so that answers are not starved.
-		for more := true; more; {
-			select {
-			case i := <-s.items:
-				var err error
-				if follows, err = s.take(i, follows); err != nil {
-					return err
-				}
-			default:
-				more = false
+		// Everything that waits for us first, so that answers are not starved;
+		// what comes meanwhile waits for a round of events.
+		for range len(s.items) {
+			var err error
+			if follows, err = s.take(<-s.items, follows); err != nil {
+				return err
 			}
+		}
+		if s.ctx.Err() != nil {
+			return context.Cause(s.ctx)
 		}
 		wrote := false
 		for _, f := range follows {
@@ -264,12 +359,12 @@ func (s *session) write() error {
 			switch {
 			case gap != nil:
 				wrote = true
-				if err := s.sink.gap(s.ctx, f.id, *gap); err != nil {
+				if err := s.sink.gap(s.hard, f.id, *gap); err != nil {
 					return err
 				}
 			case len(batch) > 0:
 				wrote = true
-				if err := s.sink.events(s.ctx, f.id, batch); err != nil {
+				if err := s.sink.events(s.hard, f.id, batch); err != nil {
 					return err
 				}
 				s.d.metrics.events.Add(float64(len(batch)))
@@ -312,28 +407,29 @@ func (s *session) lag() uint64 {
 	return head + 1 - at
 }
 
+// take does one item: the answer first, so that it precedes the first event.
 func (s *session) take(i item, follows []*follow) ([]*follow, error) {
 	if i.frame != nil {
-		if err := s.sink.send(s.ctx, i.frame); err != nil {
+		if err := s.sink.send(s.hard, i.frame); err != nil {
+			i.discard()
 			return follows, err
 		}
 	}
-	if i.release {
-		<-s.slots
+	s.inFlight.Add(-int64(i.release))
+	for _, f := range i.add {
+		if s.subscribed(f.id) {
+			follows = append(follows, f)
+		} else {
+			f.cursor.Close() // Ended in the same batch, or by a peer that guessed its id.
+		}
 	}
-	if i.add != nil {
-		follows = append(follows, i.add)
-	}
-	if i.drop != "" {
-		follows = slices.DeleteFunc(follows, func(f *follow) bool {
-			if f.id == i.drop {
-				f.cursor.Close()
-				return true
-			}
-			return false
-		})
-	}
-	return follows, nil
+	return slices.DeleteFunc(follows, func(f *follow) bool {
+		ended := slices.Contains(i.drop, f.id)
+		if ended {
+			f.cursor.Close()
+		}
+		return ended
+	}), nil
 }
 
 // upkeep pings the peer and renews the holds of the conversations it follows.
@@ -346,7 +442,7 @@ func (s *session) upkeep() {
 		case <-s.ctx.Done():
 			return
 		case <-ping.C:
-			ctx, cancel := context.WithTimeout(s.ctx, writeMost)
+			ctx, cancel := context.WithTimeout(s.hard, writeMost)
 			err := s.sink.ping(ctx)
 			cancel()
 			if err != nil {
@@ -407,66 +503,125 @@ func (s *session) serveSocket(conn *websocket.Conn) {
 	defer s.finish()
 	conn.SetReadLimit(config.MaxFrameBytes)
 	s.sink = &socket{conn: conn}
-	var work sync.WaitGroup
-	work.Go(s.upkeep)
-	work.Go(func() {
-		err := s.write()
-		s.cancel(err)
+	s.spawn("upkeep", s.upkeep)
+	s.work.Go(func() {
+		s.safely("writer", func() { s.cancel(s.write()) })
 		code, reason := websocket.StatusNormalClosure, ""
-		switch {
-		case errors.Is(err, errStopping):
-			code, reason = closeStopping, "the service is stopping"
-		case errors.Is(err, context.DeadlineExceeded):
-			code, reason = closeSlow, "nothing was read for too long; come back with the last sequence number"
+		switch cause := context.Cause(s.ctx); {
+		case errors.Is(cause, errStopping):
+			code, reason = closeStopping, cause.Error()
+		case errors.Is(cause, errRestart):
+			code, reason = websocket.StatusServiceRestart, cause.Error()
+		case errors.Is(cause, errFault):
+			code, reason = websocket.StatusInternalError, cause.Error()
 		}
 		_ = conn.Close(code, reason) // Ends the reader.
 	})
-	for {
-		_, frame, err := conn.Read(s.ctx)
-		if err != nil {
-			s.cancel(err)
-			break
+	s.safely("reader", func() {
+		for {
+			_, frame, err := conn.Read(s.hard)
+			if err != nil {
+				s.cancel(err)
+				return
+			}
+			if s.ctx.Err() != nil {
+				return // Nothing more is begun; Close waits for the peer's farewell.
+			}
+			s.received(frame)
 		}
-		requests, batch := parse(frame)
-		if !batch && s.inline(requests[0]) {
-			continue
-		}
-		select {
-		case s.slots <- struct{}{}:
-		default:
-			s.refuseAll(requests, batch)
-			continue
-		}
-		work.Go(func() { s.answerFrame(requests, batch) })
+	})
+	// Until the farewell is through the peer may still be sending.
+	for _, _, err := conn.Read(s.hard); err == nil; _, _, err = conn.Read(s.hard) {
 	}
-	work.Wait()
+	s.work.Wait()
 	_ = conn.CloseNow()
+	s.kill()
+	s.discard()
 }
 
-// refuseAll answers a frame that came while all slots were taken.
-func (s *session) refuseAll(requests []parsed, batch bool) {
-	over := contract.Fail(contract.CodeOverLimit, "%d requests of this connection are in flight already; wait for an answer.", config.MaxRequestsInFlight)
-	var out [][]byte
-	for _, p := range requests {
-		if !p.silent {
-			out = append(out, answer(p.req.ID, nil, over))
+// received begins the requests of one frame. Subscriptions are made here, in
+// the order of the frames; everything else runs beside the reader.
+func (s *session) received(frame []byte) {
+	requests, batch := parse(frame)
+	if !batch && (pushes(requests[0]) || requests[0].fail != nil) {
+		var i item
+		i.frame = s.run(caller{client: s.role}, requests[0], &i)
+		s.put(i)
+		return
+	}
+	if !s.reserve(len(requests)) {
+		over := contract.Fail(contract.CodeOverLimit, "%d requests of this connection may be in flight at once; wait for an answer.", config.MaxRequestsInFlight)
+		var out [][]byte
+		for _, p := range requests {
+			if !p.silent {
+				out = append(out, answer(p.req.ID, nil, over))
+			}
 		}
+		if joined := joinAnswers(out, batch); joined != nil {
+			s.put(item{frame: joined})
+		}
+		return
 	}
-	if frame := joinAnswers(out, batch); frame != nil {
-		s.put(item{frame: frame})
-	}
+	before, issued := s.line(requests)
+	s.spawn("request", func() {
+		defer issued()
+		for _, earlier := range before {
+			select {
+			case <-earlier:
+			case <-s.ctx.Done():
+			}
+		}
+		c := caller{client: s.role}
+		if !batch {
+			c.issued = issued
+		}
+		i := item{release: len(requests)}
+		var out [][]byte
+		for _, p := range requests {
+			if body := s.run(c, p, &i); body != nil {
+				out = append(out, body)
+			}
+		}
+		i.frame = joinAnswers(out, batch)
+		s.put(i)
+	})
 }
 
-// answerFrame runs the requests of one frame and answers them together.
-func (s *session) answerFrame(requests []parsed, batch bool) {
-	var out [][]byte
+// line puts a frame behind the earlier ones of this connection to the same
+// conversations, so that a cancel never overtakes the message it is about. The
+// frame begins when each of before is closed, and calls issued when what it
+// sends lies in the mailbox.
+func (s *session) line(requests []parsed) (before []chan struct{}, issued func()) {
+	var mine chan struct{}
 	for _, p := range requests {
-		if s.inline(p) { // In a batch; its answer goes by itself.
+		if p.fail != nil || toOwner[p.req.Method] == 0 {
 			continue
 		}
-		s.request(p, func(frame []byte) { out = append(out, frame) })
+		named, failure := params[contract.SessionParams](p.req.Params)
+		if failure != nil || !contract.ValidID(string(named.SessionID)) {
+			continue
+		}
+		if mine == nil {
+			mine = make(chan struct{})
+		}
+		if earlier := s.lines[named.SessionID]; earlier != nil && earlier != mine {
+			before = append(before, earlier)
+		}
+		s.lines[named.SessionID] = mine
 	}
-	s.put(item{frame: joinAnswers(out, batch), release: true})
+	if mine == nil {
+		return nil, func() {}
+	}
+	if len(s.lines) > config.MaxRequestsInFlight { // More than can be waiting.
+		for id, c := range s.lines {
+			select {
+			case <-c:
+				delete(s.lines, id)
+			default:
+			}
+		}
+	}
+	return before, sync.OnceFunc(func() { close(mine) })
 }
 
 // joinAnswers makes one frame of the answers; nil when there are none.
@@ -487,15 +642,14 @@ func joinAnswers(out [][]byte, batch bool) []byte {
 	return append(joined, ']')
 }
 
-// errStopping closes every connection when the service stops.
-var errStopping = errors.New("the service is stopping")
-
 // stream is a Server-Sent Events sink.
 type stream struct {
-	w   http.ResponseWriter
-	rc  *http.ResponseController
-	mu  sync.Mutex // The pinger writes too.
-	buf []byte
+	w    http.ResponseWriter
+	rc   *http.ResponseController
+	hard context.Context
+	head func() uint64
+	mu   sync.Mutex // The pinger writes too.
+	buf  []byte
 }
 
 func (k *stream) send(_ context.Context, frame []byte) error {
@@ -507,6 +661,9 @@ func (k *stream) send(_ context.Context, frame []byte) error {
 func (k *stream) flush(frame []byte) error {
 	if err := k.rc.SetWriteDeadline(time.Now().Add(writeMost)); err != nil {
 		return err
+	}
+	if k.hard.Err() != nil { // Looked at after the deadline: see serveStream.
+		return context.Cause(k.hard)
 	}
 	if _, err := k.w.Write(frame); err != nil {
 		return err
@@ -525,35 +682,34 @@ func (k *stream) events(_ context.Context, _ string, events []msg.Logged) error 
 		k.buf = append(k.buf, e.Envelope...)
 		k.buf = append(k.buf, "\n\n"...)
 	}
-	return k.flush(k.buf)
+	err := k.flush(k.buf)
+	if cap(k.buf) > 2*frameBytes {
+		k.buf = nil // One large event must not stay.
+	}
+	return err
 }
 
+// gap carries an id too: who comes back after it must not be told it again. It
+// is never beyond the head, which the next event would not be either.
 func (k *stream) gap(ctx context.Context, _ string, g msg.Gap) error {
-	return k.send(ctx, fmt.Appendf(nil, "event: gap\ndata: {\"from\":%d,\"to\":%d}\n\n", g.From, g.To))
+	return k.send(ctx, fmt.Appendf(nil, "id: %d\nevent: gap\ndata: {\"from\":%d,\"to\":%d}\n\n", min(g.To, k.head()), g.From, g.To))
 }
 
 func (k *stream) ping(ctx context.Context) error { return k.send(ctx, []byte(": ping\n\n")) }
 
 // serveStream runs an event stream to its end: one subscription, no requests.
-func (s *session) serveStream(w http.ResponseWriter, r *http.Request, f *follow) {
+func (s *session) serveStream(w http.ResponseWriter, f *follow) {
 	defer s.finish()
-	k := &stream{w: w, rc: http.NewResponseController(w)}
+	k := &stream{w: w, rc: http.NewResponseController(w), hard: s.hard, head: s.d.opt.Log.Head}
 	s.sink = k
-	var work sync.WaitGroup
-	work.Go(s.upkeep)
-	work.Go(func() {
-		select {
-		case <-r.Context().Done():
-			s.cancel(r.Context().Err())
-		case <-s.ctx.Done():
-		}
-	})
-	if err := k.send(s.ctx, []byte(": open\n\n")); err != nil {
-		s.cancel(err)
-	}
-	s.put(item{add: f})
-	s.cancel(s.write())
-	work.Wait()
+	// A write that is under way ends with the session, not a minute later.
+	stop := context.AfterFunc(s.hard, func() { _ = k.rc.SetWriteDeadline(time.Unix(1, 0)) })
+	defer stop()
+	s.put(item{frame: []byte(": open\n\n"), add: []*follow{f}})
+	s.spawn("upkeep", s.upkeep)
+	s.safely("writer", func() { s.cancel(s.write()) })
+	s.work.Wait()
+	s.discard()
 }
 
 // unsubscribe answers the doors without a connection.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +17,9 @@ import (
 // caller is who makes a request.
 type caller struct {
 	client contract.Client
-	// session is nil where there is no connection to push events to.
-	session *session
+	// issued, if set, is called once what the request sends to an actor lies
+	// in that actor's mailbox, or has been answered.
+	issued func()
 }
 
 // handler runs one method. The result encodes to JSON.
@@ -29,6 +31,31 @@ const (
 	slow  = 30
 )
 
+// toOwner are the methods that the owner of one conversation answers, each with
+// the seconds it may take. They all name it in session_id.
+var toOwner = map[contract.Method]int{
+	contract.MethodGetConversation:   slow,
+	contract.MethodStart:             slow,
+	contract.MethodSend:              slow,
+	contract.MethodCancel:            quick,
+	contract.MethodChangeModel:       quick,
+	contract.MethodSetPlanMode:       quick,
+	contract.MethodSetPermissionMode: quick,
+	contract.MethodSetApproveWrites:  quick,
+	contract.MethodRespondPermission: quick,
+	contract.MethodRespondEdit:       quick,
+	contract.MethodCancelPending:     quick,
+	contract.MethodRetry:             quick,
+	contract.MethodClose:             quick,
+	contract.MethodApprovePlan:       quick,
+	contract.MethodQueueRemove:       quick,
+	contract.MethodDelete:            slow,
+	contract.MethodRename:            quick,
+	contract.MethodArchive:           quick,
+	contract.MethodPin:               quick,
+	contract.MethodOneShot:           quick,
+}
+
 // table is the one list of methods for every door. Whoever is not in it is
 // unknown; contract.Client.May says who may call.
 var table map[contract.Method]handler
@@ -39,32 +66,12 @@ func init() {
 		contract.MethodUnsubscribe:       unsubscribe,
 		contract.MethodSession:           whoAmI,
 		contract.MethodListConversations: listConversations,
-		contract.MethodGetConversation:   toConversation(contract.MethodGetConversation, slow),
 		contract.MethodListProviders:     listProviders,
 		contract.MethodProviderAuth:      providerAuth,
 		contract.MethodSidecarStatus:     sidecarStatus,
 		contract.MethodACPUsage:          acpUsage,
 		contract.MethodTree:              tree,
 		contract.MethodListTerminals:     listTerminals,
-		contract.MethodStart:             toConversation(contract.MethodStart, slow),
-		contract.MethodSend:              toConversation(contract.MethodSend, slow),
-		contract.MethodCancel:            toConversation(contract.MethodCancel, quick),
-		contract.MethodChangeModel:       toConversation(contract.MethodChangeModel, quick),
-		contract.MethodSetPlanMode:       toConversation(contract.MethodSetPlanMode, quick),
-		contract.MethodSetPermissionMode: toConversation(contract.MethodSetPermissionMode, quick),
-		contract.MethodSetApproveWrites:  toConversation(contract.MethodSetApproveWrites, quick),
-		contract.MethodRespondPermission: toConversation(contract.MethodRespondPermission, quick),
-		contract.MethodRespondEdit:       toConversation(contract.MethodRespondEdit, quick),
-		contract.MethodCancelPending:     toConversation(contract.MethodCancelPending, quick),
-		contract.MethodRetry:             toConversation(contract.MethodRetry, quick),
-		contract.MethodClose:             toConversation(contract.MethodClose, quick),
-		contract.MethodApprovePlan:       toConversation(contract.MethodApprovePlan, quick),
-		contract.MethodQueueRemove:       toConversation(contract.MethodQueueRemove, quick),
-		contract.MethodDelete:            toConversation(contract.MethodDelete, slow),
-		contract.MethodRename:            toConversation(contract.MethodRename, quick),
-		contract.MethodArchive:           toConversation(contract.MethodArchive, quick),
-		contract.MethodPin:               toConversation(contract.MethodPin, quick),
-		contract.MethodOneShot:           toConversation(contract.MethodOneShot, quick),
 		contract.MethodGetSettings:       getSettings,
 		contract.MethodSetSettings:       setSettings,
 		contract.MethodSetKey:            setKey,
@@ -75,6 +82,9 @@ func init() {
 		contract.MethodResetActor:        actorCall(func(n gen.Atom) any { return msg.Reset{Name: n} }),
 		contract.MethodStopActor:         actorCall(func(n gen.Atom) any { return msg.StopChild{Name: n} }),
 		contract.MethodStartActor:        actorCall(func(n gen.Atom) any { return msg.StartChild{Name: n} }),
+	}
+	for m, seconds := range toOwner {
+		table[m] = toConversation(m, seconds)
 	}
 }
 
@@ -100,7 +110,7 @@ func (d *doors) dispatch(c caller, m contract.Method, p json.RawMessage) (result
 
 func clip(s string) string {
 	if len(s) > 80 {
-		return s[:80] + "..."
+		return strings.ToValidUTF8(s[:80], "") + "..."
 	}
 	return s
 }
@@ -109,7 +119,7 @@ func typeName(v any) string { return fmt.Sprintf("%T", v) }
 
 // toConversation hands a method to the conversation that session_id names.
 func toConversation(m contract.Method, seconds int) handler {
-	return func(d *doors, _ caller, p json.RawMessage) (any, *contract.Failure) {
+	return func(d *doors, c caller, p json.RawMessage) (any, *contract.Failure) {
 		named, failure := params[contract.SessionParams](p)
 		if failure != nil {
 			return nil, failure
@@ -117,7 +127,7 @@ func toConversation(m contract.Method, seconds int) handler {
 		if !contract.ValidID(string(named.SessionID)) {
 			return nil, contract.BadParam("session_id", "want 1 to 64 of A-Z a-z 0-9 _ and -")
 		}
-		return d.conversation(named.SessionID, msg.Command{Method: m, Params: p}, seconds)
+		return d.conversation(named.SessionID, msg.Command{Method: m, Params: p}, seconds, c.issued)
 	}
 }
 
@@ -290,7 +300,7 @@ func knownAccount(a contract.KeyringAccount) *contract.Failure {
 		if r.Account == a && a != "" {
 			return nil
 		}
-		if r.Account != "" {
+		if r.Account != "" && !slices.Contains(names, string(r.Account)) {
 			names = append(names, string(r.Account))
 		}
 	}
@@ -365,7 +375,15 @@ func done(reply any, failure *contract.Failure) *contract.Failure {
 }
 
 func listKeys(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failure) {
-	return d.call(msg.Secret, msg.KeyStatus{}, slow)
+	reply, failure := d.call(msg.Secret, msg.KeyStatus{}, slow)
+	if failure != nil {
+		return nil, failure
+	}
+	keys, ok := reply.([]contract.KeyInfo)
+	if !ok || keys == nil {
+		keys = []contract.KeyInfo{}
+	}
+	return keys, nil
 }
 
 func listAudit(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failure) {

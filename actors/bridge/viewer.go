@@ -60,7 +60,6 @@ func (v *viewer) HandleMessage(_ gen.PID, message any) error {
 			_ = v.Send(msg.Inspect, msg.Facts{Name: string(msg.ViewerName(s.number)), Detail: detail})
 		}
 		if _, err := v.SpawnMeta(&socketMeta{run: v.c.run, end: s.cancel}, gen.MetaOptions{}); err != nil {
-			s.finish()
 			return err
 		}
 	case viewerEnded:
@@ -72,7 +71,7 @@ func (v *viewer) HandleMessage(_ gen.PID, message any) error {
 // Terminate ends the connection, if it is still there.
 func (v *viewer) Terminate(error) {
 	if s := v.c.session; s != nil {
-		s.cancel(errStopping)
+		s.cancel(errRestart)
 	}
 }
 
@@ -100,7 +99,7 @@ func (m *socketMeta) HandleMessage(gen.PID, any) error { return nil }
 func (m *socketMeta) HandleCall(gen.PID, gen.Ref, any) (any, error) { return nil, nil }
 
 // Terminate ends the connection; it does not wait.
-func (m *socketMeta) Terminate(error) { m.end(errStopping) }
+func (m *socketMeta) Terminate(error) { m.end(errRestart) }
 
 // HandleInspect tells nothing; facts are pushed.
 func (m *socketMeta) HandleInspect(gen.PID, ...string) map[string]string { return nil }
