@@ -19,17 +19,35 @@ func TestLogger_Fields(t *testing.T) {
 		m    gen.MessageLog
 		want string
 	}{
-		{"process", gen.MessageLog{Level: gen.LogLevelWarning, Format: "sidecar exited code=%d", Args: []any{137},
-			Source: gen.MessageLogProcess{PID: pid, Name: "engines_sup", Behavior: "supervisors.Engines"}},
-			`level=WARN msg="sidecar exited code=137" actor=engines_sup pid=` + pid.String() + ` behavior=supervisors.Engines`},
-		{"conversation", gen.MessageLog{Level: gen.LogLevelInfo, Format: "100%",
-			Source: gen.MessageLogProcess{PID: pid, Name: "conversation:c1", Behavior: "b"}},
-			`level=INFO msg=100% actor=conversation:c1 pid=` + pid.String() + ` behavior=b conv=c1`},
-		{"own field wins", gen.MessageLog{Level: gen.LogLevelDebug, Format: "x", Fields: []gen.LogField{{Name: "conv", Value: "c2"}, {Name: "turn", Value: "t-1"}},
-			Source: gen.MessageLogProcess{PID: pid, Name: "conversation:c1", Behavior: "b"}},
-			`level=DEBUG msg=x actor=conversation:c1 pid=` + pid.String() + ` behavior=b conv=c2 turn=t-1`},
-		{"panic is an error", gen.MessageLog{Level: gen.LogLevelPanic, Format: "x", Source: gen.MessageLogNode{Node: "n@h"}},
-			`level=ERROR msg=x actor=node`},
+		{
+			"process",
+			gen.MessageLog{
+				Level: gen.LogLevelWarning, Format: "sidecar exited code=%d", Args: []any{137},
+				Source: gen.MessageLogProcess{PID: pid, Name: "engines_sup", Behavior: "supervisors.Engines"},
+			},
+			`level=WARN msg="sidecar exited code=137" actor=engines_sup pid=` + pid.String() + ` behavior=supervisors.Engines`,
+		},
+		{
+			"conversation",
+			gen.MessageLog{
+				Level: gen.LogLevelInfo, Format: "100%",
+				Source: gen.MessageLogProcess{PID: pid, Name: "conversation:c1", Behavior: "b"},
+			},
+			`level=INFO msg=100% actor=conversation:c1 pid=` + pid.String() + ` behavior=b conv=c1`,
+		},
+		{
+			"own field wins",
+			gen.MessageLog{
+				Level: gen.LogLevelDebug, Format: "x", Fields: []gen.LogField{{Name: "conv", Value: "c2"}, {Name: "turn", Value: "t-1"}},
+				Source: gen.MessageLogProcess{PID: pid, Name: "conversation:c1", Behavior: "b"},
+			},
+			`level=DEBUG msg=x actor=conversation:c1 pid=` + pid.String() + ` behavior=b conv=c2 turn=t-1`,
+		},
+		{
+			"panic is an error",
+			gen.MessageLog{Level: gen.LogLevelPanic, Format: "x", Source: gen.MessageLogNode{Node: "n@h"}},
+			`level=ERROR msg=x actor=node`,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -112,11 +112,23 @@ func TestSupervisorOf(t *testing.T) {
 	for _, tc := range []struct {
 		name, sup gen.Atom
 	}{
-		{msg.Store, msg.CoreSup}, {msg.SessionsSup, msg.AgentSup}, {msg.Sidecar, msg.EnginesSup},
-		{msg.EngineName("packetcode"), msg.EnginesSup}, {msg.ConversationName("c-1"), msg.SessionsSup},
-		{msg.TerminalName("t"), msg.TerminalsSup}, {msg.MCPName("files"), msg.MCPSup}, {msg.ViewerName(7), msg.ViewersSup},
-		{msg.Inspect, msg.OpsSup}, {msg.MCPServer, msg.EdgeSup}, {msg.ViewersSup, msg.EdgeSup},
-		{msg.CoreSup, ""}, {"", ""}, {"conversation:", ""}, {"conversation", ""}, {"system_sup", ""}, {"a:b", ""},
+		{msg.Store, msg.CoreSup},
+		{msg.SessionsSup, msg.AgentSup},
+		{msg.Sidecar, msg.EnginesSup},
+		{msg.EngineName("packetcode"), msg.EnginesSup},
+		{msg.ConversationName("c-1"), msg.SessionsSup},
+		{msg.TerminalName("t"), msg.TerminalsSup},
+		{msg.MCPName("files"), msg.MCPSup},
+		{msg.ViewerName(7), msg.ViewersSup},
+		{msg.Inspect, msg.OpsSup},
+		{msg.MCPServer, msg.EdgeSup},
+		{msg.ViewersSup, msg.EdgeSup},
+		{msg.CoreSup, ""},
+		{"", ""},
+		{"conversation:", ""},
+		{"conversation", ""},
+		{"system_sup", ""},
+		{"a:b", ""},
 	} {
 		sup, ok := msg.SupervisorOf(tc.name)
 		if sup != tc.sup || ok != (tc.sup != "") {

@@ -21,21 +21,33 @@ func TestWindow_Allow(t *testing.T) {
 		steps []step
 	}{
 		{name: "fourth end inside the window is refused", w: windowHost.fresh(), steps: []step{
-			{0, half, true, 1}, {time.Second, half, true, 2}, {2 * time.Second, half, true, 3},
-			{3 * time.Second, 0, false, 3}, {59 * time.Second, 0, false, 3},
+			{0, half, true, 1},
+			{time.Second, half, true, 2},
+			{2 * time.Second, half, true, 3},
+			{3 * time.Second, 0, false, 3},
+			{59 * time.Second, 0, false, 3},
 		}},
 		{name: "a stamp of exactly 60 s is dropped", w: windowHost.fresh(), steps: []step{
-			{0, half, true, 1}, {time.Second, half, true, 2}, {2 * time.Second, half, true, 3},
-			{60*time.Second - 1, 0, false, 3}, {60 * time.Second, half, true, 3},
+			{0, half, true, 1},
+			{time.Second, half, true, 2},
+			{2 * time.Second, half, true, 3},
+			{60*time.Second - 1, 0, false, 3},
+			{60 * time.Second, half, true, 3},
 		}},
 		{name: "sliding, not fixed", w: windowHost.fresh(), steps: []step{
-			{0, half, true, 1}, {50 * time.Second, half, true, 2}, {55 * time.Second, half, true, 3},
-			{61 * time.Second, half, true, 3}, {62 * time.Second, 0, false, 3},
+			{0, half, true, 1},
+			{50 * time.Second, half, true, 2},
+			{55 * time.Second, half, true, 3},
+			{61 * time.Second, half, true, 3},
+			{62 * time.Second, 0, false, 3},
 		}},
 		{name: "mcp doubles and then repeats", w: windowMCP.fresh(), steps: []step{
-			{0, time.Second, true, 1}, {2 * time.Second, 2 * time.Second, true, 2},
-			{5 * time.Second, 4 * time.Second, true, 3}, {10 * time.Second, 8 * time.Second, true, 4},
-			{20 * time.Second, 8 * time.Second, true, 5}, {30 * time.Second, 0, false, 5},
+			{0, time.Second, true, 1},
+			{2 * time.Second, 2 * time.Second, true, 2},
+			{5 * time.Second, 4 * time.Second, true, 3},
+			{10 * time.Second, 8 * time.Second, true, 4},
+			{20 * time.Second, 8 * time.Second, true, 5},
+			{30 * time.Second, 0, false, 5},
 		}},
 		{name: "mcp starts over after a quiet minute", w: windowMCP.fresh(), steps: []step{
 			{0, time.Second, true, 1}, {time.Second, 2 * time.Second, true, 2}, {62 * time.Second, time.Second, true, 1},

@@ -88,7 +88,6 @@ type live struct {
 	thought     strings.Builder
 	rateLimited *contract.RateLimited
 	autoRetry   bool
-	oneShot     bool
 }
 
 // core is the conversation without its process: every method takes what it

@@ -86,11 +86,9 @@ func sameRecord(t testing.TB, what string, want, got *contract.Record) {
 // edits does random things to a conversation, all that a person, a turn and a
 // restart can do.
 type edits struct {
-	r     *rand.Rand
-	b     *bench
-	n     int
-	open  []string
-	chaos bool
+	r *rand.Rand
+	b *bench
+	n int
 }
 
 func (e *edits) text() string {

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/packetbench/packetbench/contract"
-
 	"ergo.services/ergo/gen"
+
+	"github.com/packetbench/packetbench/contract"
 )
 
 // ChildState is where the restart policy sees one child.

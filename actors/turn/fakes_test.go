@@ -26,11 +26,10 @@ type fakeHost struct {
 	said  []any // contract.Event, or a message of package msg.
 	heard chan struct{}
 
-	pose     contract.Posture
-	onAsk    func(ctx context.Context, a msg.Ask) (msg.PermissionAnswer, error)
-	onEdit   func(ctx context.Context, a msg.AskEdit) (msg.EditAnswer, error)
-	onUsage  func(u msg.RequestUsage) error
-	requests int
+	pose    contract.Posture
+	onAsk   func(ctx context.Context, a msg.Ask) (msg.PermissionAnswer, error)
+	onEdit  func(ctx context.Context, a msg.AskEdit) (msg.EditAnswer, error)
+	onUsage func(u msg.RequestUsage) error
 }
 
 func (h *fakeHost) say(items ...any) {

@@ -236,10 +236,16 @@ func TestHistory_OlderFiles(t *testing.T) {
 		want string
 	}{
 		{"no parts", contract.RecordMessage{Content: "hi", ToolCalls: []contract.RecordCall{call}}, "assistant[text:hi call:x] tool[x:out]"},
-		{"no marks: text behind a call is another request", contract.RecordMessage{Content: "ab", ToolCalls: []contract.RecordCall{call}, Parts: []contract.RecordPart{text(1), tool, text(1)}},
-			"assistant[text:a call:x] tool[x:out] assistant[text:b]"},
-		{"an emoji at the cut", contract.RecordMessage{Content: "\U0001F600b", ToolCalls: []contract.RecordCall{call}, Parts: []contract.RecordPart{text(2), tool, text(1)}},
-			"assistant[text:\U0001F600 call:x] tool[x:out] assistant[text:b]"},
+		{
+			"no marks: text behind a call is another request",
+			contract.RecordMessage{Content: "ab", ToolCalls: []contract.RecordCall{call}, Parts: []contract.RecordPart{text(1), tool, text(1)}},
+			"assistant[text:a call:x] tool[x:out] assistant[text:b]",
+		},
+		{
+			"an emoji at the cut",
+			contract.RecordMessage{Content: "\U0001F600b", ToolCalls: []contract.RecordCall{call}, Parts: []contract.RecordPart{text(2), tool, text(1)}},
+			"assistant[text:\U0001F600 call:x] tool[x:out] assistant[text:b]",
+		},
 		{"a cut inside an emoji", contract.RecordMessage{Content: "\U0001F600b", Parts: []contract.RecordPart{text(1)}}, "assistant[text:\U0001F600b]"},
 		{"parts that say too much", contract.RecordMessage{Content: "a", Parts: []contract.RecordPart{text(9), tool}}, "assistant[text:a]"},
 		{"parts that say too little", contract.RecordMessage{Content: "abc", Parts: []contract.RecordPart{text(1)}}, "assistant[text:abc]"},

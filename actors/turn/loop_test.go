@@ -59,51 +59,81 @@ func TestLoop_Gates(t *testing.T) {
 		failed     bool
 		outline    []string // Between the usage and the second request.
 	}{
-		{name: "not advertised", tool: "rm", pose: allowAll, failed: true,
-			want: "Tool 'rm' is outside this session's allowed tool set."},
-		{name: "not allowed", tool: "bash", pose: allowAll, failed: true,
+		{
+			name: "not advertised", tool: "rm", pose: allowAll, failed: true,
+			want: "Tool 'rm' is outside this session's allowed tool set.",
+		},
+		{
+			name: "not allowed", tool: "bash", pose: allowAll, failed: true,
 			setup: func(b *bench) { b.loop.spec.AllowedTools = []string{"grep"} },
-			want:  "Tool 'bash' is outside this session's allowed tool set."},
+			want:  "Tool 'bash' is outside this session's allowed tool set.",
+		},
 		{name: "invalid arguments", tool: "bash", pose: allowAll, invalid: true, failed: true, want: "Error: invalid arguments"},
-		{name: "plan mode", tool: "bash", pose: contract.Posture{PlanMode: true, PermissionMode: contract.ModeAllowAll}, failed: true,
-			want: "Plan mode is active \u2014 'bash' is disabled. Ask the user to exit plan mode first."},
+		{
+			name: "plan mode", tool: "bash", pose: contract.Posture{PlanMode: true, PermissionMode: contract.ModeAllowAll}, failed: true,
+			want: "Plan mode is active \u2014 'bash' is disabled. Ask the user to exit plan mode first.",
+		},
 		{name: "plan mode reads", tool: "grep", pose: contract.Posture{PlanMode: true}, want: "ran grep"},
-		{name: "deny all", tool: "write_file", pose: contract.Posture{PermissionMode: contract.ModeDenyAll}, failed: true,
-			want: "Permissions: all risky tools are denied."},
+		{
+			name: "deny all", tool: "write_file", pose: contract.Posture{PermissionMode: contract.ModeDenyAll}, failed: true,
+			want: "Permissions: all risky tools are denied.",
+		},
 		{name: "deny all reads", tool: "read_file", pose: contract.Posture{PermissionMode: contract.ModeDenyAll}, want: "ran read_file"},
 		{name: "allow all", tool: "bash", pose: allowAll, want: "ran bash", outline: []string{"(facts x)", "tool-result x"}},
-		{name: "auto asks", tool: "bash", pose: contract.Posture{PermissionMode: contract.ModeAuto}, want: "ran bash",
-			outline: []string{"(ask x)", "(facts x)", "tool-result x"}},
-		{name: "a missing mode asks", tool: "bash", pose: contract.Posture{}, want: "ran bash",
-			outline: []string{"(ask x)", "(facts x)", "tool-result x"}},
-		{name: "an unknown mode asks", tool: "bash", pose: contract.Posture{PermissionMode: "yolo"}, want: "no", failed: true,
-			setup: func(b *bench) { b.host.onAsk = denied("no") }, outline: []string{"(ask x)", "(facts x)", "tool-result x"}},
-		{name: "a web page is not risky", tool: "web_fetch", pose: contract.Posture{PermissionMode: contract.ModeAskForRisky}, want: "ran web_fetch",
-			outline: []string{"(facts x)", "tool-result x"}},
-		{name: "asked and denied", tool: "bash", pose: contract.Posture{PermissionMode: contract.ModeAskForRisky}, failed: true,
-			setup: func(b *bench) { b.host.onAsk = denied(contract.TextDenied) }, want: "User denied permission for this tool call."},
-		{name: "baseline", tool: "write_file", pose: allowAll, want: "ran write_file",
-			outline: []string{"(facts x)", "edit-baseline x", "(facts x)", "tool-result x"}},
-		{name: "approve writes", tool: "edit_file", pose: contract.Posture{PermissionMode: contract.ModeAllowAll, ApproveWrites: true}, want: "ran edit_file",
-			outline: []string{"(facts x)", "(ask edit x)", "(facts x)", "tool-result x"}},
-		{name: "rejected", tool: "write_file", pose: contract.Posture{PermissionMode: contract.ModeAllowAll, ApproveWrites: true}, failed: true,
+		{
+			name: "auto asks", tool: "bash", pose: contract.Posture{PermissionMode: contract.ModeAuto}, want: "ran bash",
+			outline: []string{"(ask x)", "(facts x)", "tool-result x"},
+		},
+		{
+			name: "a missing mode asks", tool: "bash", pose: contract.Posture{}, want: "ran bash",
+			outline: []string{"(ask x)", "(facts x)", "tool-result x"},
+		},
+		{
+			name: "an unknown mode asks", tool: "bash", pose: contract.Posture{PermissionMode: "yolo"}, want: "no", failed: true,
+			setup: func(b *bench) { b.host.onAsk = denied("no") }, outline: []string{"(ask x)", "(facts x)", "tool-result x"},
+		},
+		{
+			name: "a web page is not risky", tool: "web_fetch", pose: contract.Posture{PermissionMode: contract.ModeAskForRisky}, want: "ran web_fetch",
+			outline: []string{"(facts x)", "tool-result x"},
+		},
+		{
+			name: "asked and denied", tool: "bash", pose: contract.Posture{PermissionMode: contract.ModeAskForRisky}, failed: true,
+			setup: func(b *bench) { b.host.onAsk = denied(contract.TextDenied) }, want: "User denied permission for this tool call.",
+		},
+		{
+			name: "baseline", tool: "write_file", pose: allowAll, want: "ran write_file",
+			outline: []string{"(facts x)", "edit-baseline x", "(facts x)", "tool-result x"},
+		},
+		{
+			name: "approve writes", tool: "edit_file", pose: contract.Posture{PermissionMode: contract.ModeAllowAll, ApproveWrites: true}, want: "ran edit_file",
+			outline: []string{"(facts x)", "(ask edit x)", "(facts x)", "tool-result x"},
+		},
+		{
+			name: "rejected", tool: "write_file", pose: contract.Posture{PermissionMode: contract.ModeAllowAll, ApproveWrites: true}, failed: true,
 			setup: func(b *bench) {
 				b.host.onEdit = func(context.Context, msg.AskEdit) (msg.EditAnswer, error) {
 					return msg.EditAnswer{Text: contract.TextEditRejected}, nil
 				}
-			}, want: "User rejected this edit."},
-		{name: "no proposal", tool: "write_file", pose: allowAll, failed: true,
+			}, want: "User rejected this edit.",
+		},
+		{
+			name: "no proposal", tool: "write_file", pose: allowAll, failed: true,
 			setup: func(b *bench) {
 				b.tools.proposed = func(json.RawMessage) (tool.Proposal, error) { return tool.Proposal{}, errors.New("no such file") }
-			}, want: "Error: no such file", outline: []string{"(facts x)", "tool-result x"}},
-		{name: "silent tool", tool: "bash", pose: allowAll, want: "(no output)",
+			}, want: "Error: no such file", outline: []string{"(facts x)", "tool-result x"},
+		},
+		{
+			name: "silent tool", tool: "bash", pose: allowAll, want: "(no output)",
 			setup: func(b *bench) {
 				b.tools.run = map[string]func(context.Context, json.RawMessage) tool.Result{"bash": func(context.Context, json.RawMessage) tool.Result { return tool.Result{} }}
-			}},
-		{name: "a panic in a tool", tool: "grep", pose: allowAll, failed: true,
+			},
+		},
+		{
+			name: "a panic in a tool", tool: "grep", pose: allowAll, failed: true,
 			setup: func(b *bench) {
 				b.tools.run = map[string]func(context.Context, json.RawMessage) tool.Result{"grep": func(context.Context, json.RawMessage) tool.Result { panic("boom") }}
-			}, want: "Error: the tool grep failed inside PacketBench (boom). Try another way."},
+			}, want: "Error: the tool grep failed inside PacketBench (boom). Try another way.",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -343,8 +373,10 @@ func TestLoop_ThinkingStopsBeforeEveryEnd(t *testing.T) {
 			}
 			return errors.New("broken")
 		}, []string{"(request)", "thinking", "thinking-stop"}},
-		{"a call without a stop", plays(append([]llm.Chunk{llm.ThinkingDelta{Text: "hm"}, llm.ThinkingDelta{Text: "hm"}}, calls("x", "rm")...)...),
-			[]string{"(request)", "thinking", "thinking", "thinking-stop", "tool-start x", "(usage)", "(facts x)", "tool-result x"}},
+		{
+			"a call without a stop", plays(append([]llm.Chunk{llm.ThinkingDelta{Text: "hm"}, llm.ThinkingDelta{Text: "hm"}}, calls("x", "rm")...)...),
+			[]string{"(request)", "thinking", "thinking", "thinking-stop", "tool-start x", "(usage)", "(facts x)", "tool-result x"},
+		},
 		{"thinking alone", plays(llm.ThinkingDelta{Text: "hm"}, llm.ThinkingStop{}), []string{"(request)", "thinking", "thinking-stop", "(usage)"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -75,6 +75,7 @@ func (s storedKeys) set(_ context.Context, a contract.KeyringAccount, value msg.
 	_, err := s.keys.Set(a, value)
 	return err
 }
+
 func (s storedKeys) remove(_ context.Context, a contract.KeyringAccount) error {
 	return s.keys.Delete(a)
 }

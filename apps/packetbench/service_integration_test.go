@@ -164,16 +164,22 @@ func TestRun_StreamsATurnFromEachWire(t *testing.T) {
 		server                func(*testing.T) *llmtest.Server
 		env                   func(url string) []string
 	}{
-		{"openai-compatible", "custom", "m", func(t *testing.T) *llmtest.Server { return llmtest.NewKeylessChat(t, say) },
-			func(url string) []string { return []string{"PACKETBENCH_CUSTOM_COMPAT_URL=" + url + "/v1"} }},
-		{"anthropic", "anthropic", "claude-sonnet-4-6", func(t *testing.T) *llmtest.Server { return llmtest.NewAnthropic(t, say) },
+		{
+			"openai-compatible", "custom", "m", func(t *testing.T) *llmtest.Server { return llmtest.NewKeylessChat(t, say) },
+			func(url string) []string { return []string{"PACKETBENCH_CUSTOM_COMPAT_URL=" + url + "/v1"} },
+		},
+		{
+			"anthropic", "anthropic", "claude-sonnet-4-6", func(t *testing.T) *llmtest.Server { return llmtest.NewAnthropic(t, say) },
 			func(url string) []string {
 				return []string{"PACKETBENCH_ANTHROPIC_URL=" + url, "ANTHROPIC_API_KEY=k-anthropic-0001"}
-			}},
-		{"responses", "openai", "gpt-5.5", func(t *testing.T) *llmtest.Server { return llmtest.NewResponses(t, say) },
+			},
+		},
+		{
+			"responses", "openai", "gpt-5.5", func(t *testing.T) *llmtest.Server { return llmtest.NewResponses(t, say) },
 			func(url string) []string {
 				return []string{"PACKETBENCH_OPENAI_URL=" + url + "/v1", "OPENAI_API_KEY=k-openai-0001"}
-			}},
+			},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,6 @@ type pretend struct {
 	turns   int
 	content string
 	units   int
-	title   string
 	// lie changes what is about to be published; nil publishes nothing.
 	lie func(name string, payload any) any
 	// late is published behind the rename.

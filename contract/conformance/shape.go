@@ -24,10 +24,21 @@ var payloads = map[string]reflect.Type{}
 
 func init() {
 	for _, v := range []contract.Event{
-		contract.Chunk(""), contract.Thinking{}, contract.ThinkingStop{}, contract.ToolStart{}, contract.ToolResult{},
-		contract.PermissionRequest{}, contract.PendingEdit{}, contract.EditBaseline{}, contract.PlanBlock{},
-		contract.ToolOutputExtended{}, contract.TurnSummary{}, contract.MCPSources{}, contract.RateLimited{},
-		contract.Done{}, contract.Error{},
+		contract.Chunk(""),
+		contract.Thinking{},
+		contract.ThinkingStop{},
+		contract.ToolStart{},
+		contract.ToolResult{},
+		contract.PermissionRequest{},
+		contract.PendingEdit{},
+		contract.EditBaseline{},
+		contract.PlanBlock{},
+		contract.ToolOutputExtended{},
+		contract.TurnSummary{},
+		contract.MCPSources{},
+		contract.RateLimited{},
+		contract.Done{},
+		contract.Error{},
 	} {
 		payloads[string(v.Kind())] = reflect.TypeOf(v)
 	}

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/packetbench/packetbench/actors/child"
 	"github.com/packetbench/packetbench/contract"
@@ -251,9 +250,6 @@ func environment(env []string, dir string) []string {
 	}
 	return append(out, "PWD="+dir)
 }
-
-// now is the clock of this package; nothing decides by it but what people read.
-func now() time.Time { return time.Now() }
 
 // slashed returns a path of the project as every platform shows it.
 func slashed(rel string) string { return filepath.ToSlash(rel) }

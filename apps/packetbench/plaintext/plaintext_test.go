@@ -113,8 +113,12 @@ func TestTranscript(t *testing.T) {
 				Role: contract.RoleAssistant, Timestamp: 1_700_000_001_000, Outcome: contract.OutcomeError,
 				Content: "Looking \U0001F600.Found it.\n\nError: gone", Thinking: "hm\nso", InputTokens: 5, OutputTokens: 7,
 				Parts: []contract.Part{
-					{Type: contract.PartThinking, Length: 5}, {Type: contract.PartText, Length: 11}, {Type: contract.PartTool, ID: "a"},
-					{Type: contract.PartRequest}, {Type: contract.PartText, Length: 9}, {Type: contract.PartTool, ID: "unknown"},
+					{Type: contract.PartThinking, Length: 5},
+					{Type: contract.PartText, Length: 11},
+					{Type: contract.PartTool, ID: "a"},
+					{Type: contract.PartRequest},
+					{Type: contract.PartText, Length: 9},
+					{Type: contract.PartTool, ID: "unknown"},
 				},
 				ToolCalls: []contract.ToolCall{{ID: "a", Name: "read_file", Status: contract.ToolDone, Input: `{"path":"a.md"}`, Content: "```go\nx\n```\n\x1b[31mred\n"}},
 			},
@@ -148,8 +152,14 @@ func TestLine(t *testing.T) {
 		most int
 		want string
 	}{
-		{"short", 10, "short"}, {"exactly", 7, "exactly"}, {"too long", 3, "too..."},
-		{"one\ntwo", 10, "one ..."}, {"one\r\n\n", 10, "one"}, {"a\tb", 10, "a b"}, {"\u00e9\u00e9\u00e9", 2, "\u00e9\u00e9..."}, {"", 3, ""},
+		{"short", 10, "short"},
+		{"exactly", 7, "exactly"},
+		{"too long", 3, "too..."},
+		{"one\ntwo", 10, "one ..."},
+		{"one\r\n\n", 10, "one"},
+		{"a\tb", 10, "a b"},
+		{"\u00e9\u00e9\u00e9", 2, "\u00e9\u00e9..."},
+		{"", 3, ""},
 	} {
 		if got := Line(tc.in, tc.most); got != tc.want {
 			t.Errorf("Line(%q, %d) = %q, want %q", tc.in, tc.most, got, tc.want)

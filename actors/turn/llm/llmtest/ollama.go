@@ -2,7 +2,6 @@ package llmtest
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -87,7 +86,7 @@ func (ollamaWire) serve(s *Server, w http.ResponseWriter, req *http.Request, r R
 
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	io.WriteString(w, string(mustJSON(v))) // The client may be gone.
+	w.Write(mustJSON(v)) // The client may be gone.
 }
 
 func (ollamaWire) check(r Recorded) []string {
