@@ -137,6 +137,7 @@ type Log struct {
 
 var (
 	_ msg.Publisher = (*Log)(nil)
+	_ msg.Pressure  = (*Log)(nil)
 	_ msg.EventLog  = (*Log)(nil)
 	_ msg.Commands  = (*Log)(nil)
 )
@@ -152,6 +153,13 @@ func NewLog(o LogOptions) *Log {
 
 // Head is the sequence number of the last event taken, 0 for none.
 func (l *Log) Head() uint64 { return l.head.Load() }
+
+// Waiting implements [msg.Pressure].
+func (l *Log) Waiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.queue) - l.sent
+}
 
 // Publish gives one event its place in the log. See [msg.Publisher]. It also
 // fails with contract.ErrBadSubject, ErrNotJSON, ErrTooLarge and ErrClosed.

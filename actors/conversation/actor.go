@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"ergo.services/ergo/act"
@@ -53,6 +54,10 @@ type pauses struct {
 }
 
 var productPauses = pauses{saveRetry: 2 * time.Second, saveLost: 15 * time.Second, startReply: 4 * time.Second, loadRetry: 150 * time.Millisecond}
+
+// reservedID is the one valid id that cannot be a conversation, in any case of
+// its letters: its file would be the list of conversations.
+const reservedID = "index"
 
 // loadTries times loadRetry is how long a restart of the store may take.
 const loadTries = 25
@@ -106,6 +111,7 @@ type actor struct {
 	failed          bool // The last save failed; said so once.
 
 	backlog  []publish // What the log did not take, in order.
+	owed     int       // Credits of the running turn that wait for the log.
 	watched  time.Time // Somebody looks until then.
 	lastUsed time.Time
 	idleSaid bool
@@ -149,6 +155,8 @@ type (
 	saveLost struct{ rev uint64 }
 	// startSlow: a keyring takes its time.
 	startSlow struct{ turn contract.TurnID }
+	// creditDue looks whether the log has caught up with a turn.
+	creditDue struct{ turn contract.TurnID }
 	// retryLog publishes the backlog again.
 	retryLog struct{}
 	// turnReady brings what a turn needs from outside the conversation.
@@ -198,9 +206,10 @@ func (a *actor) HandleMessage(from gen.PID, message any) error {
 	case msg.Emitted:
 		c.emitted(now, m.Turn, m.Events)
 		a.run(now)
-		if m.Turn == a.turn {
-			_ = a.SendAlias(a.alias, msg.EmittedAck{}) // A turn that is gone needs none.
-		}
+		a.credit(m.Turn)
+		return nil
+	case creditDue:
+		a.payCredits(m.turn)
 		return nil
 	case msg.RequestOpened:
 		c.requestOpened(m.Turn)
@@ -392,6 +401,9 @@ func (a *actor) leave() error {
 
 func (a *actor) command(now time.Time, m msg.Command) msg.Reply {
 	c := a.core
+	if strings.EqualFold(string(c.id), reservedID) {
+		return msg.Reply{Failure: contract.BadParam("session_id", "%q is reserved", string(c.id))}
+	}
 	if a.unreadable != nil && m.Method != contract.MethodDelete {
 		return msg.Reply{Failure: contract.Fail(contract.CodeInternal, "%s", sentence(a.unreadable))}
 	}
@@ -512,7 +524,7 @@ func (a *actor) effect(now time.Time, e effect) {
 		}
 		a.toStore(e.message)
 	case startTurn:
-		a.turn, a.alias = e.spec.Turn, gen.Alias{}
+		a.turn, a.alias, a.owed = e.spec.Turn, gen.Alias{}, 0
 		a.prepare(e.spec)
 	case endTurn:
 		if a.alias != (gen.Alias{}) {
@@ -544,6 +556,43 @@ func (a *actor) toTurn(message any) {
 		return // Answers only follow questions, and those need a process.
 	}
 	_ = a.SendAlias(a.alias, message)
+}
+
+// calm is how many waiting events a log may have before a turn is slowed down.
+// Eight turns with all their credits out still fit behind it (config.
+// PublishWaiting), so a stream that is faster than the disk is never refused.
+// creditEvery is how often a slowed turn's conversation looks again: often
+// enough that a log that stores 150,000 events a second does not run dry.
+const (
+	calm        = 1024
+	creditEvery = 2 * time.Millisecond
+)
+
+// credit lets the turn send more, at once unless the log is behind.
+func (a *actor) credit(turn contract.TurnID) {
+	if turn != a.turn {
+		return // A turn that is gone needs none.
+	}
+	a.owed++
+	if a.owed == 1 {
+		a.payCredits(turn)
+	}
+}
+
+// payCredits gives back what is owed once the log has caught up. It is called
+// again until then.
+func (a *actor) payCredits(turn contract.TurnID) {
+	if turn != a.turn || a.owed == 0 {
+		return
+	}
+	if log, ok := a.opt.Publisher.(msg.Pressure); ok && log.Waiting() > calm {
+		if _, err := a.SendAfter(a.PID(), creditDue{turn}, creditEvery); err == nil {
+			return
+		}
+	}
+	for ; a.owed > 0; a.owed-- {
+		_ = a.SendAlias(a.alias, msg.EmittedAck{})
+	}
 }
 
 // publish hands an event to the log. What the log does not take waits here, in

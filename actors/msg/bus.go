@@ -26,6 +26,14 @@ type Publisher interface {
 	Head() uint64
 }
 
+// Pressure is what a Publisher may tell besides: how many events wait for it.
+// Whoever produces faster than the log stores slows down by it, long before
+// Publish would refuse. Safe for concurrent use.
+type Pressure interface {
+	// Waiting is how many events the log has taken and not yet begun to store.
+	Waiting() int
+}
+
 // Logged is one event as readers of the log get it. Envelope is the encoded
 // contract.Envelope without line breaks; it is shared by all readers and never
 // changed.

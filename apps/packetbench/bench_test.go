@@ -87,6 +87,7 @@ func (s *stream) script(n int, pace time.Duration) {
 // reader, and the latency of each delta at the first reader.
 type measured struct {
 	took      time.Duration
+	chunks    int
 	latencies []time.Duration
 }
 
@@ -139,6 +140,7 @@ func floor(tb testing.TB, provider *stream, n, windows int) measured {
 				if got == 0 {
 					first = time.Now()
 				}
+				m.chunks++
 				if i == 0 {
 					m.latencies = append(m.latencies, latency(s))
 				}
@@ -184,7 +186,7 @@ func floor(tb testing.TB, provider *stream, n, windows int) measured {
 			}
 		}
 	}
-	return slowest(tb, results, windows)
+	return slowest(tb, results, n, windows)
 }
 
 func latency(s string) time.Duration {
@@ -195,11 +197,14 @@ func latency(s string) time.Duration {
 	return time.Duration(time.Now().UnixNano() - sent)
 }
 
-func slowest(tb testing.TB, results <-chan measured, windows int) measured {
+func slowest(tb testing.TB, results <-chan measured, n, windows int) measured {
 	tb.Helper()
 	var out measured
 	for range windows {
 		m := <-results
+		if m.chunks != n {
+			tb.Fatalf("%d of %d deltas arrived", m.chunks, n)
+		}
 		out.took = max(out.took, m.took)
 		if m.latencies != nil {
 			out.latencies = m.latencies
@@ -208,43 +213,89 @@ func slowest(tb testing.TB, results <-chan measured, windows int) measured {
 	return out
 }
 
+// watcher is a window that only counts: it reads the frames of one
+// subscription and looks for chunks in them, which costs what the floor's
+// reader costs. What the frames hold is checked by the integration tests.
+type watcher struct {
+	conn *websocket.Conn
+	ctx  context.Context
+	// mark is how a chunk's envelope names its subject.
+	mark []byte
+}
+
+// watch opens a window on one conversation from since on.
+func watch(tb testing.TB, p *proc, since string, id contract.ConversationID) *watcher {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
+	tb.Cleanup(cancel)
+	conn, _, err := websocket.Dial(ctx, p.run.URL+"/ws", &websocket.DialOptions{
+		HTTPHeader: http.Header{"Authorization": {"Bearer " + p.run.OwnerToken}},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	conn.SetReadLimit(-1)
+	w := &watcher{conn: conn, ctx: ctx, mark: []byte(`"subject":"api-agent.chunk.` + string(id) + `"`)}
+	request := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"subjects":["api-agent.*.%s","conversation.*.%s"],"since":"%s"}}`, id, id, since)
+	if err := conn.Write(ctx, websocket.MessageText, []byte(request)); err != nil {
+		tb.Fatal(err)
+	}
+	if _, answer, err := conn.Read(ctx); err != nil || !bytes.Contains(answer, []byte(`"subscription"`)) {
+		tb.Fatalf("subscribe: %s, %v", answer, err)
+	}
+	return w
+}
+
+// count reads frames until n chunks have come.
+func (w *watcher) count(n int, latencies bool) (m measured) {
+	var first time.Time
+	for got := 0; got < n; {
+		_, frame, err := w.conn.Read(w.ctx)
+		if err != nil {
+			break
+		}
+		if bytes.HasPrefix(frame, []byte(`{"jsonrpc":"2.0","method":"gap"`)) {
+			break
+		}
+		for {
+			at := bytes.Index(frame, w.mark)
+			if at < 0 {
+				break
+			}
+			frame = frame[at+len(w.mark):]
+			if got == 0 {
+				first = time.Now()
+			}
+			got++
+			if latencies {
+				_, data, _ := bytes.Cut(frame, []byte(`"data":"`))
+				digits, _, _ := bytes.Cut(data, []byte(" "))
+				m.latencies = append(m.latencies, latency(string(digits)))
+			}
+		}
+		m.chunks = got
+	}
+	m.took = time.Since(first)
+	return m
+}
+
+func (w *watcher) close() { _ = w.conn.CloseNow() }
+
 // ours runs one turn through the service and follows it in every window.
 func ours(tb testing.TB, p *proc, dir string, n, windows int, id contract.ConversationID) measured {
 	tb.Helper()
 	results := make(chan measured, windows)
 	for i := range windows {
-		w := p.window(tb)
-		w.follow("new", id)
+		w := watch(tb, p, "new", id)
 		go func() {
-			var m measured
-			var first time.Time
-			for got := 0; got < n; {
-				e, err := w.tryEvent(patience)
-				if err != nil {
-					break
-				}
-				if !strings.HasPrefix(e.Subject, "api-agent.chunk.") {
-					continue
-				}
-				if got == 0 {
-					first = time.Now()
-				}
-				got++
-				if i == 0 {
-					var s string
-					if json.Unmarshal(e.Data, &s) == nil {
-						m.latencies = append(m.latencies, latency(s))
-					}
-				}
-			}
-			m.took = time.Since(first)
-			results <- m
-			w.close()
+			defer w.close()
+			results <- w.count(n, i == 0)
 		}()
 	}
 	starter := p.window(tb)
+	defer starter.close()
 	start(tb, starter, dir, id)
-	return slowest(tb, results, windows)
+	return slowest(tb, results, n, windows)
 }
 
 func start(tb testing.TB, w *window, dir string, id contract.ConversationID) {
@@ -368,12 +419,11 @@ func seed(tb testing.TB, home, dir, prefix string, messages, count int) {
 	}
 }
 
-// TestMain lets the test binary be the bare program of BenchmarkStart.
-func TestMain(m *testing.M) {
+// The test binary is also the bare program of BenchmarkStart.
+func init() {
 	if dir := os.Getenv("PACKETBENCH_BARE"); dir != "" {
 		bare(dir)
 	}
-	os.Exit(m.Run())
 }
 
 // bare starts the same node and the same bus and says so.
@@ -536,13 +586,12 @@ func BenchmarkCatchUp(b *testing.B) {
 		nc.Close()
 
 		began = time.Now()
-		w := p.window(b)
-		w.must(contract.MethodGetConversation, contract.SessionParams{SessionID: "long"}, nil)
-		w.follow("all", "long")
-		for got := 0; got < n; {
-			if strings.HasPrefix(w.event().Subject, "api-agent.chunk.") {
-				got++
-			}
+		snapshot := p.window(b)
+		snapshot.must(contract.MethodGetConversation, contract.SessionParams{SessionID: "long"}, nil)
+		snapshot.close()
+		w := watch(b, p, "all", "long")
+		if m := w.count(n, false); m.chunks != n {
+			b.Fatalf("%d of %d deltas arrived", m.chunks, n)
 		}
 		ratio = append(ratio, time.Since(began).Seconds()/direct.Seconds())
 		w.close()
