@@ -19,7 +19,8 @@ export default defineConfig({
   build: {
     target: 'es2023',
     modulePreload: { polyfill: false },
-    chunkSizeWarningLimit: 600,
+    // The largest grammar of the highlighter, loaded when it is met.
+    chunkSizeWarningLimit: 900,
   },
   test: {
     environment: 'jsdom',

@@ -187,6 +187,29 @@ export const scenarios = [
     },
   ],
   [
+    'a reload shows what the events had shown',
+    async ({ service, open }) => {
+      const page = await open()
+      await launch(page, service, 'run and edit please')
+      await card(page).waitFor()
+      await page.evaluate(() => document.activeElement?.blur())
+      await page.keyboard.press('y')
+      await settled(page)
+      const shown = () => transcript(page).innerText()
+      await page.waitForFunction(
+        (el) => el.querySelector('.md') !== null,
+        await transcript(page).elementHandle(),
+      )
+      const live = await shown()
+      await page.reload()
+      await page.locator('.md').first().waitFor()
+      await page.waitForFunction(
+        ([el, want]) => el.innerText === want,
+        [await transcript(page).elementHandle(), live],
+      )
+    },
+  ],
+  [
     'a denial with a reason goes on with the turn',
     async ({ service, open }) => {
       const page = await open()

@@ -46,7 +46,7 @@ export async function startMock({ port = 0, seed = () => [], bootId = 'boot-1' }
     label,
     group,
     transport,
-    provider: id.replace('api-', ''),
+    provider: `provider of ${id}`,
     models,
     badge: { status, hint },
     capabilities: { ...caps, models },

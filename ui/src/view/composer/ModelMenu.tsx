@@ -26,10 +26,10 @@ export function ModelMenu(props: Props) {
         <button
           type="button"
           className={props.className ?? 'chip'}
-          aria-label={`Model ${label}`}
           title={`Model: ${props.model || 'none'}`}
           disabled={props.disabled}
         >
+          <span className="sr">Model </span>
           <span className="cut">{label}</span>
           {known && known.contextWindow > 0 && (
             <span className="ink-3 num micro">{tokens(known.contextWindow)}</span>

@@ -97,6 +97,16 @@ const components: Components = {
   tr: plain('tr'),
   th: plain('th'),
   td: plain('td'),
+  // The only field that Markdown has: a task that is done, or not.
+  input: ({ checked }) => (
+    <input
+      type="checkbox"
+      checked={checked === true}
+      disabled
+      readOnly
+      aria-label={checked === true ? 'done' : 'to do'}
+    />
+  ),
   table: ({ children }) => (
     <div className="table">
       <table>{children}</table>

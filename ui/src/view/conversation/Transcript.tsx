@@ -200,9 +200,17 @@ export function Transcript({ state, readOnly, top = false }: Props) {
 
   return (
     <>
-      <div className="log pinned" ref={scroller} onScroll={onScroll} tabIndex={-1}>
+      <div
+        className="log pinned"
+        ref={scroller}
+        onScroll={onScroll}
+        role="log"
+        aria-label="Transcript"
+        aria-live="off"
+        tabIndex={0}
+      >
         {!top && <div className="lift" />}
-        <div role="log" aria-label="Transcript" aria-live="off">
+        <div>
           <Virtualizer
             ref={list}
             scrollRef={scroller}

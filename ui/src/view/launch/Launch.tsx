@@ -229,10 +229,10 @@ export function Launch() {
                 aria-haspopup="listbox"
                 aria-expanded={shelf}
                 aria-controls="shelf"
-                aria-label={`Provider ${row?.label ?? 'not chosen'}`}
                 onClick={openShelf}
               >
-                <span className="cut">{row?.label ?? 'Provider'}</span>
+                <span className="sr">Provider </span>
+                <span className="cut">{row?.label ?? 'not chosen'}</span>
                 {row && <Badge row={row} checking={false} />}
                 <Icon name={shelf ? 'up' : 'down'} className="i-s" />
               </button>
