@@ -65,9 +65,13 @@ type doors struct {
 	stopping  atomic.Bool
 	open      sync.Map // Viewer number -> *session.
 	metrics   *metrics
+	pace      pace
 	// wrap, if set, stands between the doors and the node. For tests.
 	wrap func(gen.Node) gen.Node
 }
+
+// pace is how long a session waits; constants but for tests.
+type pace struct{ write, ping, hold time.Duration }
 
 // viewersMost is how many windows and event streams may be connected: an actor
 // each, of the 2,000 that a node bears. Source: actors.md 9.
@@ -77,7 +81,7 @@ func newDoors(o Options) *doors {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	d := &doors{opt: o, addr: o.Addr}
+	d := &doors{opt: o, addr: o.Addr, pace: pace{write: writeMost, ping: pingEvery, hold: watchEvery}}
 	d.guard.Store(&guard{owner: o.OwnerToken, monitor: o.MonitorToken})
 	d.metrics = newMetrics(d)
 	return d

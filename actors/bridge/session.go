@@ -434,7 +434,7 @@ func (s *session) take(i item, follows []*follow) ([]*follow, error) {
 
 // upkeep pings the peer and renews the holds of the conversations it follows.
 func (s *session) upkeep() {
-	ping, hold := time.NewTicker(pingEvery), time.NewTicker(watchEvery)
+	ping, hold := time.NewTicker(s.d.pace.ping), time.NewTicker(s.d.pace.hold)
 	defer ping.Stop()
 	defer hold.Stop()
 	for {
@@ -442,7 +442,7 @@ func (s *session) upkeep() {
 		case <-s.ctx.Done():
 			return
 		case <-ping.C:
-			ctx, cancel := context.WithTimeout(s.hard, writeMost)
+			ctx, cancel := context.WithTimeout(s.hard, s.d.pace.write)
 			err := s.sink.ping(ctx)
 			cancel()
 			if err != nil {
@@ -466,11 +466,12 @@ func (s *session) upkeep() {
 // socket is a WebSocket sink.
 type socket struct {
 	conn *websocket.Conn
+	most time.Duration // For one frame.
 	buf  []byte
 }
 
 func (k *socket) send(ctx context.Context, frame []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, writeMost)
+	ctx, cancel := context.WithTimeout(ctx, k.most)
 	defer cancel()
 	return k.conn.Write(ctx, websocket.MessageText, frame)
 }
@@ -502,7 +503,7 @@ func (k *socket) ping(ctx context.Context) error { return k.conn.Ping(ctx) }
 func (s *session) serveSocket(conn *websocket.Conn) {
 	defer s.finish()
 	conn.SetReadLimit(config.MaxFrameBytes)
-	s.sink = &socket{conn: conn}
+	s.sink = &socket{conn: conn, most: s.d.pace.write}
 	s.spawn("upkeep", s.upkeep)
 	s.work.Go(func() {
 		s.safely("writer", func() { s.cancel(s.write()) })
@@ -647,6 +648,7 @@ type stream struct {
 	w    http.ResponseWriter
 	rc   *http.ResponseController
 	hard context.Context
+	most time.Duration
 	head func() uint64
 	mu   sync.Mutex // The pinger writes too.
 	buf  []byte
@@ -659,7 +661,7 @@ func (k *stream) send(_ context.Context, frame []byte) error {
 }
 
 func (k *stream) flush(frame []byte) error {
-	if err := k.rc.SetWriteDeadline(time.Now().Add(writeMost)); err != nil {
+	if err := k.rc.SetWriteDeadline(time.Now().Add(k.most)); err != nil {
 		return err
 	}
 	if k.hard.Err() != nil { // Looked at after the deadline: see serveStream.
@@ -700,7 +702,7 @@ func (k *stream) ping(ctx context.Context) error { return k.send(ctx, []byte(": 
 // serveStream runs an event stream to its end: one subscription, no requests.
 func (s *session) serveStream(w http.ResponseWriter, f *follow) {
 	defer s.finish()
-	k := &stream{w: w, rc: http.NewResponseController(w), hard: s.hard, head: s.d.opt.Log.Head}
+	k := &stream{w: w, rc: http.NewResponseController(w), hard: s.hard, most: s.d.pace.write, head: s.d.opt.Log.Head}
 	s.sink = k
 	// A write that is under way ends with the session, not a minute later.
 	stop := context.AfterFunc(s.hard, func() { _ = k.rc.SetWriteDeadline(time.Unix(1, 0)) })

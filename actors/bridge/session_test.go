@@ -719,11 +719,39 @@ func TestSession_TakeEnded(t *testing.T) {
 	}
 }
 
-// F41: a peer that is gone without a word is found by its silence.
+// F41: a peer that is gone without a word is found by its silence, at a socket
+// and at a stream; one that answers stays.
 func TestSession_SilentPeer(t *testing.T) {
 	t.Parallel()
+	r := newRig(t)
+	r.d.pace.ping, r.d.pace.write = 20*time.Millisecond, 2*time.Second
+	alive := r.window(ownerToken)
+	answers := make(chan struct{})
+	ctx := alive.conn.CloseRead(alive.ctx) // Answers pings.
+	go func() { <-ctx.Done(); close(answers) }()
+	eventually(t, func() bool { return r.d.connected.Load() == 1 }, func() string { return "not connected" })
+	r.window(ownerToken) // Reads nothing, so it answers no ping.
+	eventually(t, func() bool { return r.d.connected.Load() == 2 }, func() string { return "not connected" })
+	eventually(t, func() bool { return r.d.connected.Load() == 1 }, func() string { return "the silent one stays" })
+	select {
+	case <-answers:
+		t.Error("the one that answers was closed")
+	default:
+	}
+
+	// A stream has no pongs; its pings fill the buffers until a write fails. The
+	// peer's machine is gone, so nothing takes them: here a write that fails.
 	d := newDoors(Options{Log: newFakeLog()})
+	d.pace.ping = time.Millisecond
 	s := d.newSession(contract.ClientOwner, "sse", "")
+	s.sink = deadSink{}
+	s.spawn("upkeep", s.upkeep)
+	s.work.Wait()
+	if !errors.Is(context.Cause(s.ctx), errDead) {
+		t.Fatal(context.Cause(s.ctx))
+	}
+	// A write that fails ends the session as well.
+	s = d.newSession(contract.ClientOwner, "sse", "")
 	s.sink = deadSink{}
 	s.put(item{frame: []byte("x")})
 	if err := s.write(); !errors.Is(err, errDead) {
@@ -742,6 +770,72 @@ func (deadSink) send(context.Context, []byte) error                 { return err
 func (deadSink) events(context.Context, string, []msg.Logged) error { return errDead }
 func (deadSink) gap(context.Context, string, msg.Gap) error         { return errDead }
 func (deadSink) ping(context.Context) error                         { return errDead }
+
+// A window that reads nothing for too long is closed and comes back with its
+// last number (F42).
+func TestEvents_FrozenTooLong(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.d.pace.write = 200 * time.Millisecond
+	w := r.window(ownerToken)
+	s := w.subscribe(`{"subjects":[">"]}`)
+	subject, _ := contract.Subject(contract.KindChunk, "c1")
+	const n = 3000
+	for range n {
+		if _, err := r.log.Publish(subject, "", []byte(`"`+strings.Repeat("x", 10<<10)+`"`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, func() bool { return r.d.connected.Load() == 0 }, func() string { return "it stays connected" })
+	var got []uint64
+	for { // What was in the buffers, until the end.
+		_, b, err := w.conn.Read(w.ctx)
+		if err != nil {
+			break
+		}
+		var f frame
+		if err := json.Unmarshal(b, &f); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range f.Params.Events {
+			got = append(got, e.Seq)
+		}
+	}
+	if len(got) == n {
+		t.Fatal("the buffers took it all; the test shows nothing")
+	}
+	again := r.window(ownerToken)
+	s = again.subscribe(fmt.Sprintf(`{"subjects":[">"],"since":%d}`, len(got)+1))
+	checkRun(t, append(got, again.events(s.Subscription, n-len(got))...), 1, n)
+}
+
+// The hold of a followed conversation is renewed until the subscription ends.
+func TestSubscribe_HoldIsRenewed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.d.pace.hold = 5 * time.Millisecond
+	r.house()
+	w := r.window(ownerToken)
+	s := w.subscribe(`{"subjects":["api-agent.*.c1"]}`)
+	holds := func() (n int) {
+		for _, a := range r.node.seen(&r.node.sent) {
+			if _, ok := a.request.(msg.Watch); ok && a.to == "conversation:c1" {
+				n++
+			}
+		}
+		return n
+	}
+	eventually(t, func() bool { return holds() > 5 }, func() string { return fmt.Sprint(holds()) })
+	w.call("unsubscribe", fmt.Sprintf(`{"subscription":%q}`, s.Subscription))
+	before := holds()
+	for range 10 {
+		w.call("get_session", `{}`)
+		time.Sleep(5 * time.Millisecond) // Deliberate: what must not happen needs time to happen.
+	}
+	if after := holds(); after > before+1 { // One may have been on its way.
+		t.Errorf("%d holds after the end", after-before)
+	}
+}
 
 // Paced events are not held back: each arrives before the next is made.
 func TestEvents_NoAddedWait(t *testing.T) {
