@@ -29,6 +29,10 @@ const (
 	// readyMost is when a Ready that waits is answered with a failure; its
 	// caller gives up after 10 s. Source: actors.md 7.
 	readyMost = 9 * time.Second
+	// endAfter is how long an actor that could not start still answers Ready: a
+	// call that is in its mailbox when it ends is answered by nobody, and its
+	// caller would learn of a timeout instead of the reason.
+	endAfter = 100 * time.Millisecond
 	// drainMost is the bus's share of the stop. Source: actors.md 7.
 	drainMost = time.Second
 )
@@ -57,6 +61,7 @@ type (
 		addr string
 		err  error
 	}
+	end     struct{}
 	late    struct{ ref gen.Ref }
 	drained struct {
 		from gen.PID
@@ -80,6 +85,8 @@ type actor struct {
 	// ends it and its policy counts; after, it tries by itself, since events
 	// wait in memory meanwhile.
 	started bool
+	// failed is why it could not start; it is about to end with it.
+	failed  error
 	wait    time.Duration
 	waiters []waiter
 	last    string
@@ -100,7 +107,9 @@ func (a *actor) HandleMessage(_ gen.PID, message any) error {
 		a.start()
 		_, _ = a.SendAfter(a.PID(), facts{}, factsEvery)
 	case arrived:
-		return a.arrived(m)
+		a.arrived(m)
+	case end:
+		return a.failed
 	case check:
 		a.check()
 	case facts:
@@ -118,8 +127,8 @@ func (a *actor) HandleMessage(_ gen.PID, message any) error {
 func (a *actor) HandleCall(from gen.PID, ref gen.Ref, request any) (any, error) {
 	switch request.(type) {
 	case msg.Ready:
-		if a.running {
-			return msg.Done{}, nil
+		if a.running || a.failed != nil {
+			return msg.Done{Err: a.failed}, nil
 		}
 		a.waiters = append(a.waiters, waiter{from, ref})
 		_, _ = a.SendAfter(a.PID(), late{ref}, readyMost)
@@ -159,28 +168,29 @@ func (a *actor) start() {
 	}()
 }
 
-func (a *actor) arrived(m arrived) error {
+func (a *actor) arrived(m arrived) {
 	if m.err != nil {
 		a.running = false
 		if errors.Is(m.err, errKeeperClosed) {
-			return nil
+			return
 		}
 		a.Log().Error("event log not started err=%q", m.err.Error())
 		if !a.started {
 			a.answer(m.err, func(waiter) bool { return true })
 			_ = a.report(msg.StateFailed, m.err.Error())
-			return m.err
+			a.failed = m.err
+			_, _ = a.SendAfter(a.PID(), end{}, endAfter)
+			return
 		}
 		_, _ = a.SendAfter(a.PID(), check{}, a.wait)
 		a.wait = min(a.wait*2, restartMost)
-		return nil
+		return
 	}
 	a.running, a.started = true, true
 	_ = a.report(msg.StateRunning, "")
 	a.answer(nil, func(waiter) bool { return true })
 	a.facts()
 	_, _ = a.SendAfter(a.PID(), check{}, checkEvery)
-	return nil
 }
 
 // check starts the server anew when it no longer stores.
