@@ -69,11 +69,13 @@ type (
 		Line []byte
 	}
 	// LedgerWritten answers AppendLedger. Err is a sentence; while it is set
-	// no further model request may be made (runtime.md 5).
+	// no further model request may be made (runtime.md 5). Warnings are the
+	// cost limits that this line has brought near, each once a day.
 	LedgerWritten struct {
-		Turn contract.TurnID
-		N    uint64
-		Err  error
+		Turn     contract.TurnID
+		N        uint64
+		Err      error
+		Warnings []BudgetWarning
 	}
 
 	// AppendAudit is a Send: one decision for the audit (200 newest kept).

@@ -132,6 +132,10 @@ type actor struct {
 	indexDue, auditDue bool
 	// auditDays is read by the audit's lane; the settings' lane tells it.
 	auditDays int
+	// caps are the cost limits, told by the settings' lane too; warned is whom
+	// we have told what today.
+	caps   caps
+	warned warnedOf
 }
 
 // Init stores the options; whatever can fail happens after it.
@@ -143,6 +147,7 @@ func (a *actor) Init(...any) error {
 	a.audit = &audit{paths: a.opt.Paths, notes: a.notes}
 	a.trust = trust{paths: a.opt.Paths, notes: a.notes, now: a.opt.Now}
 	a.auditDays = auditShort
+	a.warned = make(warnedOf)
 	a.volumes = make(map[contract.ConversationID]*volume)
 	a.index = newIndex()
 	a.lanes = newLanes(a.start)
@@ -251,8 +256,11 @@ func (a *actor) begin(b booted) {
 		}
 		a.do(laneSettings, func() func() {
 			a.settings.load()
-			days := a.settings.auditDays()
-			return func() { a.auditDays = days }
+			days, c := a.settings.auditDays(), readCaps(a.settings.app)
+			return func() {
+				a.auditDays, a.caps = days, c
+				a.addUp()
+			}
 		})
 		a.do(laneAudit, func() func() { a.audit.load(a.opt.Now()); return nil })
 		a.do(laneLedger, func() func() {
@@ -289,6 +297,8 @@ func (a *actor) message(from gen.PID, message any) {
 		}
 	case msg.AppendLedger:
 		a.appendLedger(from, m)
+	case msg.BudgetWarned:
+		a.warned.told(a.opt.Now(), m.Keys...)
 	case msg.AppendAudit:
 		days, now := a.auditDays, a.opt.Now()
 		a.do(laneAudit, func() func() { a.audit.add(m.Entry, days, now); return nil })
@@ -362,6 +372,11 @@ func (a *actor) request(from gen.PID, ref gen.Ref, request any) (answer any, now
 		})
 	case msg.LedgerHealth:
 		a.onLedger(later, a.ledger.health)
+	case msg.LaunchCheck:
+		if a.failed != nil {
+			return msg.LaunchVerdict{Err: a.failed}, true
+		}
+		a.checkLaunch(m, later)
 	case msg.ReconcileLedger:
 		a.onLedger(later, a.ledger.reconcile)
 	case msg.ListAudit:
@@ -384,8 +399,12 @@ func (a *actor) request(from gen.PID, ref gen.Ref, request any) (answer any, now
 		}
 		a.do(laneSettings, func() func() {
 			shown := a.settings.patch(m.Patch)
-			days := a.settings.auditDays()
-			return func() { a.auditDays = days; later(shown) }
+			days, c := a.settings.auditDays(), readCaps(a.settings.app)
+			return func() {
+				a.auditDays, a.caps = days, c
+				later(shown)
+				a.addUp()
+			}
 		})
 	case msg.TrustQuestion:
 		a.do(laneTrust, func() func() {
@@ -570,9 +589,20 @@ func (a *actor) appendLedger(from gen.PID, m msg.AppendLedger) {
 		a.tell(from, msg.LedgerWritten{Turn: m.Turn, N: m.N, Err: a.failed})
 		return
 	}
+	c, now := a.caps, a.opt.Now()
 	a.do(laneLedger, func() func() {
 		err := a.ledger.append(m.Line)
-		return func() { a.tell(from, msg.LedgerWritten{Turn: m.Turn, N: m.N, Err: err}) }
+		var near []msg.BudgetWarning
+		if err == nil {
+			near = a.ledger.brought(c, m.Line, now)
+		}
+		return func() {
+			near = a.warned.untold(near, now)
+			for _, b := range near {
+				a.warned.told(now, b.Key)
+			}
+			a.tell(from, msg.LedgerWritten{Turn: m.Turn, N: m.N, Err: err, Warnings: near})
+		}
 	})
 }
 

@@ -27,6 +27,10 @@
 // then, and an entry whose file or journal has another size or time than the
 // entry says is read again at the start, its first fields only.
 //
+// It answers msg.LaunchCheck, whether the cost limits let something begin, out of
+// the settings and the sums of the ledger. The ledger is added up only when a
+// limit is set, and read on from where it was after that.
+//
 // What it asks of others: at most one save per conversation on its way, the
 // record's fields before its messages (contract.Record encodes them so), and
 // journal lines made by contract/journal.
@@ -35,6 +39,6 @@
 // copies the data directory of the product's prior name once, and [Acquire],
 // which makes sure that one service owns a data directory.
 //
-// Source: mcp-state.md 5 to 7, 12 and 14; runtime.md 5; tools-permissions.md 8
+// Source: mcp-state.md 5 to 7, 12 and 14; runtime.md 5 and 7; tools-permissions.md 8
 // and 9; faults.md F29 to F32 and F36.
 package store

@@ -46,6 +46,9 @@ type ledger struct {
 	// first check and whenever the ledger is not known to be well.
 	size int64
 	err  error
+
+	// sums are kept for the cost limits, when there are any.
+	sums sums
 }
 
 // health looks at the files if they are not known to be well, or are not as
