@@ -59,6 +59,8 @@ var productPauses = pauses{saveRetry: 2 * time.Second, saveLost: 15 * time.Secon
 // its letters: its file would be the list of conversations.
 const reservedID = "index"
 
+func reserved(id contract.ConversationID) bool { return strings.EqualFold(string(id), reservedID) }
+
 // loadTries times loadRetry is how long a restart of the store may take.
 const loadTries = 25
 
@@ -98,6 +100,9 @@ type actor struct {
 	alias  gen.Alias // Of the running turn's process.
 	turn   contract.TurnID
 	starts []starting
+	// launch is the start that is checked against the cost limits.
+	launch *launch
+	held   []launch
 
 	saving *saving
 	saved  saved
@@ -221,6 +226,7 @@ func (a *actor) HandleMessage(from gen.PID, message any) error {
 		if m.Turn == a.turn {
 			_ = a.SendAlias(a.alias, m)
 		}
+		a.warn(now, m.Warnings)
 	case msg.ToolFacts:
 		c.toolFacts(m)
 	case msg.Ask:
@@ -231,6 +237,10 @@ func (a *actor) HandleMessage(from gen.PID, message any) error {
 		c.closed(now, m.Turn, m.Tools)
 	case turnReady:
 		a.ready(now, m)
+	case launched:
+		if err := a.checked(now, m.verdict); err != nil {
+			return err
+		}
 	case gen.MessageDownAlias:
 		// It overtakes what the turn had said; in the mailbox it waits its turn.
 		return a.Send(a.PID(), turnGone{m.Alias, fmt.Sprint(m.Reason)})
@@ -343,11 +353,10 @@ func (a *actor) HandleCall(from gen.PID, ref gen.Ref, request any) (any, error) 
 	switch m := request.(type) {
 	case msg.Command:
 		a.lastUsed = now
-		reply := a.command(now, m)
-		if m.Method == contract.MethodStart && a.waitsForStart(asker{from, ref}, reply) {
+		if a.holds(asker{from, ref}, m) {
 			return nil, nil
 		}
-		return reply, a.leave()
+		return a.serve(asker{from, ref}, m)
 	case msg.Drain:
 		a.draining = append(a.draining, asker{from, ref})
 		a.leaving = true
@@ -360,6 +369,15 @@ func (a *actor) HandleCall(from gen.PID, ref gen.Ref, request any) (any, error) 
 		return nil, nil
 	}
 	return msg.Reply{Failure: contract.Fail(contract.CodeInternal, "A conversation was asked something it does not know (%T).", request)}, nil
+}
+
+// serve carries out one command; no answer means a later one.
+func (a *actor) serve(who asker, m msg.Command) (any, error) {
+	reply := a.command(a.opt.Now(), m)
+	if m.Method == contract.MethodStart && a.waitsForStart(who, reply) {
+		return nil, nil
+	}
+	return reply, a.leave()
 }
 
 // waitsForStart keeps the answer of a start until its transport runs: a start
@@ -401,7 +419,7 @@ func (a *actor) leave() error {
 
 func (a *actor) command(now time.Time, m msg.Command) msg.Reply {
 	c := a.core
-	if strings.EqualFold(string(c.id), reservedID) {
+	if reserved(c.id) {
 		return msg.Reply{Failure: contract.BadParam("session_id", "%q is reserved", string(c.id))}
 	}
 	if a.unreadable != nil && m.Method != contract.MethodDelete {
@@ -668,6 +686,10 @@ func (a *actor) prepare(spec msg.TurnSpec) {
 			// That row always exists: it is where the key was looked up.
 			row, _ := contract.RowForProvider(ready.spec.Provider)
 			ready.spec.Ledger = row.Ledger
+			// The limits of the day and the month were checked at the launch.
+			if ready.err = mayCost(node, msg.LaunchCheck{Sources: []contract.LedgerSource{row.Ledger}}).Err; ready.err != nil {
+				return
+			}
 		}
 		ready.spec.Key, ready.err = fetchKey(node, ready.spec.Provider)
 		if ready.err != nil {

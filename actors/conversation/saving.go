@@ -207,7 +207,7 @@ func (a *actor) tick(now time.Time) error {
 
 // mayStop reports whether nothing holds this conversation awake.
 func (a *actor) mayStop(now time.Time) bool {
-	if !a.core.quiet() || !a.watched.Before(now) || len(a.backlog) > 0 || a.saving != nil {
+	if !a.core.quiet() || !a.watched.Before(now) || len(a.backlog) > 0 || a.saving != nil || a.launch != nil {
 		return false
 	}
 	run, ok := a.core.tools.(*tool.Runtime)

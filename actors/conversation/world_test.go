@@ -76,6 +76,13 @@ type world struct {
 	outgoing int
 	ledger   []msg.AppendLedger
 	sick     error // Of the ledger.
+	// verdict is what the cost limits say; checks and warned are what the store
+	// heard about them.
+	verdict  msg.LaunchVerdict
+	limits   chan struct{} // Verdicts are held back until it is closed.
+	checks   []msg.LaunchCheck
+	warned   []string
+	trusted  bool // Every project.
 	deleteNo error
 	app      string // Settings.
 	keyErr   error
@@ -471,6 +478,8 @@ func (s *storeStub) HandleMessage(from gen.PID, message any) error {
 	case msg.AppendLedger:
 		w.ledger = append(w.ledger, m)
 		return s.Send(from, msg.LedgerWritten{Turn: m.Turn, N: m.N})
+	case msg.BudgetWarned:
+		w.warned = append(w.warned, m.Keys...)
 	case string:
 		return errors.New("crash")
 	}
@@ -525,6 +534,17 @@ func (s *storeStub) HandleCall(_ gen.PID, _ gen.Ref, request any) (any, error) {
 		return msg.Settings{App: json.RawMessage(w.app), Providers: json.RawMessage(`{}`)}, nil
 	case msg.LedgerHealth:
 		return msg.Done{Err: w.sick}, nil
+	case msg.LaunchCheck:
+		w.checks = append(w.checks, m)
+		if gate := w.limits; gate != nil {
+			w.mu.Unlock()
+			w.bell.ring()
+			<-gate
+			w.mu.Lock()
+		}
+		return w.verdict, nil
+	case msg.TrustQuestion:
+		return msg.TrustAnswer{Trusted: w.trusted}, nil
 	}
 	return nil, errors.New("unexpected")
 }
