@@ -176,6 +176,9 @@ func (t *oneTurn) run(ctx context.Context) error {
 			if err := t.accept(b); err != nil {
 				return err
 			}
+			if t.cancelled {
+				t.stop(ctx)
+			}
 			if done, err := t.takeAll(ctx, t.early); done {
 				return err
 			}
@@ -221,7 +224,10 @@ func (t *oneTurn) run(ctx context.Context) error {
 // stop cancels the turn. A message that still waits is taken out of the queue
 // instead: the turn before it is somebody else's.
 func (t *oneTurn) stop(ctx context.Context) {
-	if !t.answered || t.turn != "" || t.mine {
+	switch {
+	case !t.answered:
+		return // Only the answer says which of the two it is.
+	case t.turn != "" || t.mine:
 		t.cancel(ctx)
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"ergo.services/ergo"
+
 	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
@@ -37,26 +39,19 @@ func (c *versionCmd) Run(g *Globals) error {
 	return err
 }
 
-// versionsOf reads the modules out of the program itself, so that they cannot
-// differ from what was linked.
+// versionsOf asks what was linked: the framework itself, whose module carries
+// another number (docs/adr/0001), and the list of modules in the program.
 func versionsOf(info *debug.BuildInfo) versions {
 	v := versions{
 		Version: config.Version, Commit: config.Commit, Go: runtime.Version(),
-		Ergo: "unknown", NATS: "unknown", SidecarProtocol: contract.SidecarProtocol,
+		Ergo: ergo.FrameworkVersion.Release, NATS: "unknown", SidecarProtocol: contract.SidecarProtocol,
 	}
 	if info == nil {
 		return v
 	}
 	for _, m := range info.Deps {
-		linked := m
-		if m.Replace != nil {
-			linked = m.Replace
-		}
-		switch m.Path {
-		case "ergo.services/ergo":
-			v.Ergo = linked.Version
-		case "github.com/nats-io/nats-server/v2":
-			v.NATS = linked.Version
+		if m.Path == "github.com/nats-io/nats-server/v2" {
+			v.NATS = m.Version
 		}
 	}
 	return v
