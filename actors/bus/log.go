@@ -403,9 +403,15 @@ func (l *Log) setUp(up bool, reason string) {
 	if l.up.Swap(up) && !up {
 		l.downAt.Store(time.Now().UnixNano())
 	}
-	if up {
+	l.mu.Lock()
+	closed := l.closed
+	l.mu.Unlock()
+	switch {
+	case up:
 		l.opt.Logger.Info("event log up", "head", l.Head())
-	} else {
+	case closed:
+		l.opt.Logger.Info("event log closed")
+	default:
 		l.opt.Logger.Error("event log down", "reason", reason)
 	}
 	if l.opt.Status != nil {
