@@ -40,7 +40,8 @@ export interface Turn {
 /**
  * Sends one event. With `turn` the event belongs to that turn: once the turn
  * has ended, or a later one has begun, its `done` and `error` are dropped.
- * Without `turn` it belongs to the turn in flight.
+ * Without `turn` it belongs to the turn in flight. A Turn that the registry did
+ * not make is not guarded: `echo` answers commands that open no turn that way.
  */
 export type Emit = (event: ProviderEvent, turn?: Turn) => void
 
@@ -114,8 +115,16 @@ export interface ProviderSession {
   injectUserTurn?(turn: Turn, injected: InjectedTurn): Promise<void> | void
 }
 
-/** Makes a session without starting anything. */
-export type ProviderFactory = (options: SessionOptions, emit: Emit) => ProviderSession
+/**
+ * Makes a session without starting anything. `room` resolves when what was
+ * emitted has left the process; a loop over a fast stream waits for it, so that
+ * a slow host slows the stream down instead of filling the memory.
+ */
+export type ProviderFactory = (
+  options: SessionOptions,
+  emit: Emit,
+  room: () => Promise<void>,
+) => ProviderSession
 
 /**
  * Filters the servers of a session by its trust snapshot and probes the granted
