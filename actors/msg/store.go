@@ -150,6 +150,11 @@ type (
 	// TakeNotices is answered by []string: sentences about damaged files and
 	// other things found since the last call, for the log and the doctor.
 	TakeNotices struct{}
+	// AutoArchive archives the finished conversations that nobody has touched
+	// for as long as the settings say, in the index alone; answered by
+	// []contract.ConversationID, those that it archived. It is for the start,
+	// while no conversation runs.
+	AutoArchive struct{}
 	// Unfinished is answered by []contract.ConversationID: conversations whose
 	// file says that a turn was open, to be closed before the doors open.
 	Unfinished struct{}

@@ -423,6 +423,11 @@ func (a *actor) request(from gen.PID, ref gen.Ref, request any) (answer any, now
 		a.flush(later)
 	case msg.TakeNotices:
 		return a.notes.take(), true
+	case msg.AutoArchive:
+		if a.failed != nil {
+			return []contract.ConversationID(nil), true
+		}
+		a.archive(later)
 	case msg.Unfinished:
 		return a.index.unfinished(), true
 	default:
@@ -474,8 +479,13 @@ func (a *actor) volume(id contract.ConversationID) *volume {
 
 func (a *actor) load(id contract.ConversationID, answer func(any)) {
 	v := a.volume(id)
+	var listed entry
+	if e := a.index.entries[id]; e != nil && e.live == nil {
+		listed = *e
+	}
 	a.do(laneOf+string(id), func() func() {
 		got := a.shelf.load(id, v)
+		a.shelf.catchUp(id, v, &got, listed)
 		return func() {
 			if !got.found {
 				// Damaged or gone: a list must not go on offering it.
