@@ -21,8 +21,8 @@ export CGO_ENABLED ?= 0
 export GORACE ?= suppressions="$(CURDIR)/.ci/race.supp"
 RACE     := CGO_ENABLED=1 $(GO) test -race -json -timeout 15m
 TALLY    := $(GO) run ./.ci/tally
-# vet, staticcheck, build and cross share one build cache entry per package.
-TRIM     := GOFLAGS="$(strip $(shell $(GO) env GOFLAGS) -trimpath)"
+# Everywhere, so that linting, building, testing and crossing share one entry of the build cache per package.
+export GOFLAGS := $(strip $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath)
 GCIORDER := --custom-order -s standard -s default -s 'prefix($(MODULE))'
 GOFILES   = $(shell git ls-files -co --exclude-standard '*.go')
 
@@ -37,7 +37,7 @@ run: build ## build everything and run the service; prints the address to open (
 	exec $(BIN) serve $(ARGS)
 
 build: ui sidecar ## page, sidecar and program into bin/ (UI=0 leaves the page out)
-	$(TRIM) $(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./apps/packetbench
+	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./apps/packetbench
 
 ui:
 	@.ci/npm build ui
@@ -78,10 +78,10 @@ fence: ## the house rules alone
 	@$(GO) test -json -count=1 . | $(TALLY) go fence
 
 vet:
-	@$(TRIM) $(GO) vet -tags '$(TAGS)' . ./.ci/tally $(ROOMS)
+	@$(GO) vet -tags '$(TAGS)' . ./.ci/tally $(ROOMS)
 
 staticcheck:
-	@$(TRIM) $(GO) run $(STATICCHECK) -tags '$(TAGS)' . ./.ci/tally $(ROOMS)
+	@$(GO) run $(STATICCHECK) -tags '$(TAGS)' . ./.ci/tally $(ROOMS)
 
 shellcheck:
 	@shellcheck $$(grep -lE '^#!.*sh' .ci/* 2>/dev/null)
@@ -118,7 +118,7 @@ bench: build ## figures of docs/performance.md (BENCH=regexp)
 	@.ci/bench '$(BENCH)'
 
 cross: ## linux, darwin and windows, amd64 and arm64, into tmp/cross
-	@$(TRIM) .ci/cross '$(LDFLAGS)'
+	@.ci/cross '$(LDFLAGS)'
 
 deps: ## Debian packages of the rings when missing, npm packages by lockfile
 	@.ci/deps $(DEBIAN)
