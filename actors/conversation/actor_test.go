@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"ergo.services/ergo/gen"
 
 	"github.com/packetbench/packetbench/actors/msg"
+	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
 
@@ -468,8 +470,10 @@ func TestActor_LogDown(t *testing.T) {
 		t.Error("a snapshot that no log position belongs to")
 	}
 	w.with(func() { w.down = false })
-	w.waitFor("conversation.turn-ended", 1)
-	w.expectTail("chunk", "chunk", "tool-start", "chunk", "tool-result", "error", "conversation.turn-ended")
+	// What comes now waits behind what came before.
+	w.must(contract.MethodSetApproveWrites, contract.SetEnabledParams{Enabled: true})
+	w.waitFor("conversation.posture-changed", 1)
+	w.expectTail("chunk", "chunk", "tool-start", "chunk", "tool-result", "error", "conversation.turn-ended", "conversation.posture-changed")
 	w.must(contract.MethodSend, contract.SendParams{Message: "now"})
 	w.turn()
 }
@@ -479,8 +483,14 @@ func TestActor_LogDown(t *testing.T) {
 func TestActor_SaveFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	turn := w.start()
-	w.until("a file", func() bool { return w.files["c-1"] != nil })
+	p := firstMessage
+	p.ProjectPath = t.TempDir()
+	p.InitialMessage = strings.Repeat("long ", config.SmallConversationBytes/2) // Saved in lines from now on.
+	w.wake("c-1")
+	w.must(contract.MethodStart, p)
+	turn := w.turn()
+	turn.emit(contract.Chunk("first "))
+	w.until("a journal", func() bool { return w.files["c-1"] != nil && len(w.files["c-1"].lines) > 0 })
 	w.with(func() { w.saveErr = errors.New("the disk is full; make room") })
 	turn.emit(contract.Chunk("text"))
 	n := w.waitFor("conversation.notice", 1)
@@ -497,7 +507,7 @@ func TestActor_SaveFails(t *testing.T) {
 	turn.close(contract.Done{})
 	w.until("all is on disk", func() bool {
 		r := w.read("c-1")
-		return r.OpenTurn == "" && len(r.Messages) == 4 && r.Messages[1].Content == "text" && r.Messages[1].Outcome == contract.OutcomeDone
+		return r.OpenTurn == "" && len(r.Messages) == 4 && r.Messages[1].Content == "first text" && r.Messages[1].Outcome == contract.OutcomeDone
 	})
 }
 
@@ -557,6 +567,18 @@ func TestActor_OneSaveAtATime(t *testing.T) {
 	}
 }
 
+// A timer that was set before a save left finds it on its way and waits.
+func TestActor_FlushWhileSaving(t *testing.T) {
+	t.Parallel()
+	a := transcript(t, 2) // It has no process: sending anything would panic.
+	a.saving = &saving{rev: a.rev}
+	a.core.emitted(t0, "t-1", []contract.Event{contract.Chunk("more")})
+	a.flush(t0)
+	if !a.again || !a.core.changes.any() {
+		t.Errorf("again %v, changes %+v", a.again, a.core.changes)
+	}
+}
+
 // F27 F32: with the product's own times a delta reaches the store within
 // 300 ms. The best of several counts, since the machine may be busy.
 func TestActor_DeltaIsSavedSoon(t *testing.T) {
@@ -604,7 +626,11 @@ func TestActor_FileUnreadable(t *testing.T) {
 // Commands wait while the store is being restarted.
 func TestActor_StoreAwayAtBoot(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
+	var looks atomic.Int64 // At the clock: one for each try to load.
+	w := newWorld(t, func(o *Options) {
+		o.pause.loadRetry = 20 * time.Millisecond
+		o.Now = func() time.Time { looks.Add(1); return time.Now() }
+	})
 	w.start().close(contract.Done{})
 	w.until("the end is on disk", func() bool {
 		r := w.read("c-1")
@@ -619,9 +645,15 @@ func TestActor_StoreAwayAtBoot(t *testing.T) {
 	}
 	w.until("it is gone", func() bool { return len(w.ended) == 1 })
 	w.killStore()
+	looks.Store(0)
 	w.wake("c-1")
 	answer := make(chan msg.Reply, 1)
 	go func() { answer <- w.call(contract.MethodSend, contract.SendParams{Message: "go on"}) }()
+	for end := time.Now().Add(patience); looks.Load() < 4; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it does not try again")
+		}
+	}
 	w.startStore()
 	if r := <-answer; r.Failure != nil || r.Result.(contract.SendResult).TurnID != "t-2" {
 		t.Errorf("reply %+v", r)

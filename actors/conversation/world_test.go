@@ -221,9 +221,16 @@ func (w *world) waitFor(name string, n int) event {
 // wake starts the conversation's process under the supervisor.
 func (w *world) wake(id contract.ConversationID) gen.PID {
 	w.t.Helper()
-	reply, err := w.node.CallWithTimeout(w.sup, startChild{id}, 5)
-	if err != nil {
-		w.t.Fatal(err)
+	var reply any
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		var err error
+		if reply, err = w.node.CallWithTimeout(w.sup, startChild{id}, 5); err != nil {
+			w.t.Fatal(err)
+		}
+		// A name is free a moment after its process has ended.
+		if failed, ok := reply.(error); !ok || !errors.Is(failed, gen.ErrTaken) || time.Now().After(end) {
+			break
+		}
 	}
 	pid, ok := reply.(gen.PID)
 	if !ok {
