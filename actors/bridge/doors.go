@@ -14,6 +14,7 @@ import (
 	"ergo.services/ergo/gen"
 
 	"github.com/packetbench/packetbench/actors/msg"
+	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
 
@@ -66,6 +67,7 @@ type doors struct {
 	open      sync.Map // Viewer number -> *session.
 	metrics   *metrics
 	pace      pace
+	frameMost int64 // Bytes of a frame or body.
 	// wrap, if set, stands between the doors and the node. For tests.
 	wrap func(gen.Node) gen.Node
 }
@@ -81,7 +83,7 @@ func newDoors(o Options) *doors {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	d := &doors{opt: o, addr: o.Addr, pace: pace{write: writeMost, ping: pingEvery, hold: watchEvery}}
+	d := &doors{opt: o, addr: o.Addr, pace: pace{write: writeMost, ping: pingEvery, hold: watchEvery}, frameMost: config.MaxFrameBytes}
 	d.guard.Store(&guard{owner: o.OwnerToken, monitor: o.MonitorToken})
 	d.metrics = newMetrics(d)
 	return d

@@ -128,13 +128,13 @@ func (d *doors) serveRPC(w http.ResponseWriter, r *http.Request, role contract.C
 	// A body or an answer that does not move must not hold a connection.
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyMost))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, config.MaxFrameBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, d.frameMost))
 	_ = rc.SetReadDeadline(time.Time{})
 	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
 			writeBody(w, http.StatusRequestEntityTooLarge, answer([]byte("null"), nil,
-				contract.Fail(contract.CodeOverLimit, "The request is larger than %d MiB.", config.MaxFrameBytes>>20)))
+				contract.Fail(contract.CodeOverLimit, "The request is larger than %d MiB.", d.frameMost>>20)))
 			return
 		}
 		http.Error(w, "The request did not arrive whole; send it again.", http.StatusBadRequest)

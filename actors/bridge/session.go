@@ -31,7 +31,7 @@ const (
 	pingEvery = 15 * time.Second
 	// partMost is how long a session that ends may still write and wait for
 	// its peer's farewell.
-	partMost = 500 * time.Millisecond
+	partMost = 300 * time.Millisecond
 	// issuedAfter is when a request that an actor has not answered yet counts
 	// as lying in its mailbox, so that the next one may follow it there.
 	issuedAfter = 50 * time.Millisecond
@@ -59,7 +59,7 @@ type item struct {
 	frame []byte
 	add   []*follow
 	drop  []string
-	// release is how many in-flight places are free once the frame is out.
+	// release is how many in-flight places the answer gives back.
 	release int
 }
 
@@ -409,13 +409,14 @@ func (s *session) lag() uint64 {
 
 // take does one item: the answer first, so that it precedes the first event.
 func (s *session) take(i item, follows []*follow) ([]*follow, error) {
+	// Before the answer: a peer that has it may use the place at once.
+	s.inFlight.Add(-int64(i.release))
 	if i.frame != nil {
 		if err := s.sink.send(s.hard, i.frame); err != nil {
 			i.discard()
 			return follows, err
 		}
 	}
-	s.inFlight.Add(-int64(i.release))
 	for _, f := range i.add {
 		if s.subscribed(f.id) {
 			follows = append(follows, f)
@@ -502,7 +503,7 @@ func (k *socket) ping(ctx context.Context) error { return k.conn.Ping(ctx) }
 // serveSocket runs a WebSocket connection to its end.
 func (s *session) serveSocket(conn *websocket.Conn) {
 	defer s.finish()
-	conn.SetReadLimit(config.MaxFrameBytes)
+	conn.SetReadLimit(s.d.frameMost)
 	s.sink = &socket{conn: conn, most: s.d.pace.write}
 	s.spawn("upkeep", s.upkeep)
 	s.work.Go(func() {

