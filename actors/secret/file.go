@@ -23,7 +23,11 @@ const maxFileBytes = 1 << 20
 // keyFile is keys.age, a JSON object encrypted to the identity beside it. It
 // keeps keys from being read by chance, in a backup or on a screen; who can read
 // both files can read the keys, as with any keyring that is unlocked by itself.
-type keyFile struct{ path, identity string }
+type keyFile struct {
+	path, identity string
+	// wrote may be nil.
+	wrote func()
+}
 
 // stored is one key of the file.
 type stored struct {
@@ -148,7 +152,11 @@ func (f keyFile) write(all map[contract.KeyringAccount]stored) error {
 	if err := w.Close(); err != nil {
 		return fileError(doing, err)
 	}
-	if err := writeAtomic(f.path, sealed.Bytes()); err != nil {
+	err = writeAtomic(f.path, sealed.Bytes())
+	if f.wrote != nil {
+		f.wrote() // After a failure, too: the file may have been replaced.
+	}
+	if err != nil {
 		return fileError(doing, err)
 	}
 	return nil

@@ -67,6 +67,9 @@ type Options struct {
 	Limit time.Duration
 	// Now is nil for the system's clock.
 	Now func() time.Time
+	// Wrote hears that the encrypted file was changed here, right after it; nil
+	// for nobody. It must return at once.
+	Wrote func()
 }
 
 // Keys finds, stores and removes credentials. It is safe for concurrent use;
@@ -94,7 +97,7 @@ func Open(o Options) *Keys {
 	if o.Ring == nil {
 		o.Ring = osRing{}
 	}
-	k := &Keys{file: keyFile{path: o.Paths.KeyFile(), identity: o.Paths.KeyIdentity()}, getenv: o.Getenv, limit: o.Limit, now: o.Now}
+	k := &Keys{file: keyFile{path: o.Paths.KeyFile(), identity: o.Paths.KeyIdentity(), wrote: o.Wrote}, getenv: o.Getenv, limit: o.Limit, now: o.Now}
 	if o.Getenv(EnvNoKeyring) != "1" {
 		k.ring = &guarded{ring: o.Ring, now: o.Now}
 	}
