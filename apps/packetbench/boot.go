@@ -56,6 +56,7 @@ type service struct {
 	lock   *store.Lock
 	groups *child.Registry
 	prices *llm.PriceTable
+	keys   *keyWatch
 	log    *bus.Log
 	node   *supervisors.Node
 	// apps counts the applications that have not ended.
@@ -65,6 +66,8 @@ type service struct {
 	fatal chan string
 	// draining keeps an ordered stop from looking like a fault.
 	draining atomic.Bool
+	// endWatch ends the watch of the key files.
+	endWatch func()
 	// stops are what the started steps leave to be undone, last first.
 	stops []step
 }
@@ -87,11 +90,13 @@ var steps = []step{
 	{name: "node", start: (*service).startNode, stop: (*service).stopNode, most: time.Second},
 	{name: "core", start: (*service).startCore, stop: (*service).drainCore, most: 2 * time.Second},
 	{name: "ledger", start: (*service).finishLedger},
+	{name: "archive", start: (*service).archiveDone},
 	{name: "agent", start: (*service).startAgent, stop: (*service).drainAgent, most: 5 * time.Second},
 	{name: "interrupted turns", start: (*service).closeTurns},
 	{name: "ops", start: (*service).startOps},
 	{name: "edge", start: (*service).startEdge, stop: (*service).drainEdge, most: time.Second},
 	{name: "run file", start: (*service).announce, stop: (*service).retract, most: time.Second},
+	{name: "key watch", start: (*service).watchKeys, stop: (*service).unwatchKeys, most: time.Second},
 }
 
 // newService prepares a service; nothing is opened yet.

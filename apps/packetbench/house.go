@@ -37,6 +37,7 @@ func (s *service) startCore() error {
 			s.logger.Error("event log down", "reason", reason)
 		}
 	}})
+	s.keys = newKeyWatch(s.authChanged, s.cfg.Paths.KeyFile(), s.cfg.Paths.KeyIdentity())
 	app := core.CreateApp(core.Options{
 		Common: s.common(),
 		Store: store.Options{
@@ -55,7 +56,7 @@ func (s *service) startCore() error {
 				"named_provider_base_urls.openrouter": llm.NormaliseOpenRouter,
 			},
 		},
-		Secret: secret.Options{Paths: s.cfg.Paths, Getenv: s.getenv},
+		Secret: secret.Options{Paths: s.cfg.Paths, Getenv: s.getenv, Wrote: s.keys.wrote},
 		Bus: bus.Options{Log: s.log, Server: bus.ServerOptions{
 			Addr: s.cfg.NATSAddr, NoListen: s.cfg.NoNATSListen, Dir: s.cfg.Paths.Events(), Logins: s.logins,
 			MaxBytes: s.cfg.LogMaxBytes, MaxAge: s.cfg.LogMaxAge, Logger: s.logger,
