@@ -412,8 +412,14 @@ func TestPickRow(t *testing.T) {
 		id   string
 		want contract.RowID
 	}{
-		{rows, "", "api-openai"}, {rows[:2], "", "api-ollama"}, {rows[:1], "", "api-demo"}, {rows[3:], "", ""},
-		{rows, "anthropic", "api-claude"}, {rows, "api-claude", "api-claude"}, {rows, "claude", ""}, {nil, "", ""},
+		{rows, "", "api-openai"},
+		{rows[:2], "", "api-ollama"},
+		{rows[:1], "", "api-demo"},
+		{rows[3:], "", ""},
+		{rows, "anthropic", "api-claude"},
+		{rows, "api-claude", "api-claude"},
+		{rows, "claude", ""},
+		{nil, "", ""},
 	} {
 		if got, ok := pickRow(tc.rows, tc.id); got.Row != tc.want || ok != (tc.want != "") {
 			t.Errorf("pickRow(%d rows, %q) = %q, %v; want %q", len(tc.rows), tc.id, got.Row, ok, tc.want)

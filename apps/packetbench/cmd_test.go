@@ -49,8 +49,16 @@ func TestDeadService(t *testing.T) {
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"fly"}, {"export"}, {"export", "a.b"}, {"export", "c-1", "--format", "pdf"}, {"tail", "--since", "yesterday"},
-		{"tail", "--kind", "smell"}, {"tail", "--session", "a b"}, {"key", "set"}, {"key", "get", "nobody"}, {"run"},
+		{"fly"},
+		{"export"},
+		{"export", "a.b"},
+		{"export", "c-1", "--format", "pdf"},
+		{"tail", "--since", "yesterday"},
+		{"tail", "--kind", "smell"},
+		{"tail", "--session", "a b"},
+		{"key", "set"},
+		{"key", "get", "nobody"},
+		{"run"},
 	} {
 		if got := commandIn(t.TempDir(), "", args...); got.code != 2 || got.err == "" || strings.Contains(got.err, "goroutine") {
 			t.Errorf("%v: %+v", args, got)
