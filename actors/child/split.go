@@ -14,8 +14,9 @@ const (
 	// MaxUnendedBytes is how much may arrive without a newline before the peer
 	// is given up.
 	MaxUnendedBytes = 256 << 20
-	// headBytes is how much of a dropped line is kept for the log.
-	headBytes = 256
+	// headBytes is how much of a dropped line is kept: enough to find whose it
+	// was. Source: sidecar-protocol.md 1.
+	headBytes = 4 << 10
 )
 
 // Line is one line of a child's output, without its line end.
@@ -25,7 +26,7 @@ type Line struct {
 	// Dropped says that the line was longer than the limit. The stream goes on
 	// with the next line.
 	Dropped bool
-	// Head holds the first bytes of a dropped line, at most 256.
+	// Head holds the first bytes of a dropped line, at most 4 KiB.
 	Head []byte
 	// Size is the length of the line in bytes, also of a dropped one.
 	Size int64
