@@ -172,6 +172,7 @@ func (b *bridge) Terminate(error) { b.close(0, errRestart) }
 type listener struct {
 	gen.MetaProcess
 	d      *doors
+	number uint64
 	ln     net.Listener
 	server *http.Server
 }
@@ -179,7 +180,7 @@ type listener struct {
 type listenerEnded struct{ err error }
 
 func newListener(d *doors, ln net.Listener) *listener {
-	return &listener{d: d, ln: ln, server: &http.Server{
+	return &listener{d: d, number: d.listeners.Add(1), ln: ln, server: &http.Server{
 		Handler: d.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10,
 		ErrorLog:       slog.NewLogLogger(d.opt.Logger.Handler(), slog.LevelDebug),
@@ -207,7 +208,13 @@ func (l *listener) close(within time.Duration, why error) {
 	if errors.Is(why, errStopping) {
 		l.d.stopping.Store(true)
 	}
-	l.d.open.Range(func(_, s any) bool { s.(*session).cancel(why); return true })
+	l.d.open.Range(func(_, v any) bool {
+		// Only ours: a successor may serve already while we end.
+		if s := v.(*session); s.door <= l.number {
+			s.cancel(why)
+		}
+		return true
+	})
 	if within > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		defer cancel()

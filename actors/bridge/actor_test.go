@@ -406,6 +406,32 @@ func TestActor_Stream(t *testing.T) {
 	l.gone("viewer:1")
 }
 
+// What a listener closes late, when its successor serves already, is its own.
+func TestListener_ClosesItsOwn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	old := r.window(ownerToken)
+	old.call("get_session", `{}`)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	r.d.guard.Store(&guard{owner: ownerToken, monitor: monitorToken, port: port})
+	next := newListener(r.d, ln)
+	r.node.work.Go(func() { _ = next.Start() })
+	defer next.close(0, errRestart)
+	w := openWindow(t, ln.Addr().String(), ownerToken)
+	w.call("get_session", `{}`)
+	r.l.close(0, errRestart)
+	if code := old.closed(); code != websocket.StatusServiceRestart {
+		t.Errorf("closed with %d", code)
+	}
+	if f := w.call("get_session", `{}`); f.Error != nil {
+		t.Error(f.Error)
+	}
+}
+
 // The refusal of a viewer that was started with something else.
 func TestViewer_Init(t *testing.T) {
 	t.Parallel()

@@ -62,6 +62,7 @@ type doors struct {
 	bound bool
 
 	viewers   atomic.Uint64
+	listeners atomic.Uint64
 	connected atomic.Int64
 	stopping  atomic.Bool
 	open      sync.Map // Viewer number -> *session.

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait of these tests.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 const (
 	ownerToken   = "owner-token-4711"

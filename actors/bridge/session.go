@@ -81,6 +81,7 @@ type session struct {
 	role   contract.Client
 	remote string
 	kind   string // "websocket" or "sse".
+	door   uint64 // The number of the listener.
 	sink   sink
 
 	// ctx ends with the session, its cause says why. hard ends partMost later
@@ -116,7 +117,7 @@ type session struct {
 
 func (d *doors) newSession(role contract.Client, kind, remote string) *session {
 	s := &session{
-		d: d, number: d.viewers.Add(1), role: role, kind: kind, remote: remote,
+		d: d, number: d.viewers.Add(1), role: role, kind: kind, remote: remote, door: d.listeners.Load(),
 		items: make(chan item, config.MaxRequestsInFlight+config.MaxSubscriptions),
 		wake:  make(chan struct{}, 1), ended: make(chan struct{}),
 		lines: map[contract.ConversationID]chan struct{}{},
