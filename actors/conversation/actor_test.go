@@ -579,8 +579,9 @@ func TestActor_FlushWhileSaving(t *testing.T) {
 	}
 }
 
-// F27 F32: with the product's own times a delta reaches the store within
-// 300 ms. The best of several counts, since the machine may be busy.
+// F27 F32: with the product's own times a delta reaches the store well within
+// what may be missing after a kill (about 250 ms on an idle machine). The best
+// of several counts, since the machine may be busy.
 func TestActor_DeltaIsSavedSoon(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *Options) { o.SaveEvery = 0 })
@@ -598,7 +599,7 @@ func TestActor_DeltaIsSavedSoon(t *testing.T) {
 		best = min(best, time.Since(begun))
 	}
 	t.Logf("a delta was at the store after %v at best", best)
-	if best > 300*time.Millisecond {
+	if best > config.SaveDebounce {
 		t.Errorf("a delta needs %v to reach the store", best)
 	}
 }
