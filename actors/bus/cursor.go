@@ -39,13 +39,10 @@ func (l *Log) Follow(patterns []string, from uint64, wake chan<- struct{}) msg.C
 	l.ring.enter(wake)
 	l.mu.Lock()
 	l.readers++
-	s := l.session
-	first := l.readers == 1
+	l.catchUp()
 	head := l.Head()
 	l.mu.Unlock()
-	if first && s != nil {
-		s.startTail()
-	}
+	l.tellRing()
 	if from > head+1 {
 		c.gap = &msg.Gap{From: head + 1, To: from - 1}
 		from = head + 1
@@ -68,19 +65,7 @@ func (c *cursor) Close() {
 	l := c.log
 	l.mu.Lock()
 	l.readers--
-	s := l.session
-	last := l.readers == 0
 	l.mu.Unlock()
-	if last && s != nil {
-		s.stopTail()
-		// A reader that came meanwhile found the tail still running.
-		l.mu.Lock()
-		again := l.readers > 0
-		l.mu.Unlock()
-		if again {
-			s.startTail()
-		}
-	}
 }
 
 func (c *cursor) dropPast() {

@@ -23,11 +23,14 @@
 //
 // # Reading
 //
-// While anybody reads, one consumer feeds a ring of encoded envelopes: each
-// event is encoded once, whatever the number of windows. A [msg.Cursor] reads
-// the ring; one that fell behind it, or started earlier, reads the stream in
-// batches until it reaches the ring. A reader sees only what is stored. If the
-// stream's retention overtook it, it gets a [msg.Gap], never silence.
+// While anybody reads, each event goes into a ring of encoded envelopes once the
+// stream has acknowledged it: it is encoded once, whatever the number of
+// windows, and not read back, which would cost as much again as storing it. A
+// [msg.Cursor] reads the ring; one that fell behind it, or started earlier, reads
+// the stream in batches until it reaches the ring. The time of an event is when
+// the Log took it; the header Pb-Time keeps it with the event, so that both ways
+// tell the same. A reader sees only what is stored. If the stream's retention
+// overtook it, it gets a [msg.Gap], never silence.
 //
 // # What it asks of others
 //

@@ -84,6 +84,7 @@ func (o LogOptions) complete() LogOptions {
 type entry struct {
 	subject string
 	turn    string
+	at      time.Time
 	payload []byte
 }
 
@@ -112,13 +113,24 @@ type Log struct {
 	settled chan struct{}
 	closed  bool
 	session *session
-	// readers counts open cursors; the tail runs while there are any.
+	// readers counts open cursors; the ring is fed while there are any.
 	readers int
+	// feeds wait to be told to the ring; told is the number it expects when they
+	// are.
+	feeds []feed
+	told  uint64
 	// closer shuts the attached server down; set by the actor's keeper.
 	closer func()
 	// serve is the handler of command.>.
 	serve    func(msg.Requested)
 	serveGen uint64
+
+	// telling is held while the ring is told, and taken before mu. The three
+	// below belong to whoever holds it.
+	telling sync.Mutex
+	arena   []byte
+	batch   []msg.Logged
+	spare   []feed
 
 	head atomic.Uint64
 	addr atomic.Value // string: where NATS clients connect
@@ -203,7 +215,7 @@ func (l *Log) Publish(subject string, turn contract.TurnID, payload []byte) (uin
 	seq := l.next
 	l.next++
 	l.head.Store(seq)
-	l.queue = append(l.queue, entry{subject: subject, turn: string(turn), payload: payload})
+	l.queue = append(l.queue, entry{subject: subject, turn: string(turn), at: time.Now(), payload: payload})
 	l.bytes += len(payload)
 	s := l.session
 	// The writer looks again by itself while something is unsent, so only the
@@ -231,11 +243,13 @@ func (l *Log) hasRoom(n int) bool {
 // validTurn refuses what could not stand in a header line.
 func validTurn(t contract.TurnID) bool { return t == "" || contract.ValidID(string(t)) }
 
-// trim drops the first n events, which are stored. mu is held.
+// trim drops the first n events, which are stored. mu is held; tellRing is to
+// be called without it.
 func (l *Log) trim(n int) {
 	if n <= 0 {
 		return
 	}
+	l.stored(n)
 	for i := range n {
 		l.bytes -= len(l.queue[i].payload)
 		l.recentBytes += len(l.queue[i].payload)

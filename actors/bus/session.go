@@ -19,6 +19,10 @@ import (
 
 const (
 	streamName = "events"
+	// headerTime carries when the Log took an event, in ns since 1970: an
+	// acknowledgement does not say the stream's own time, and an event must read
+	// the same live and from the log.
+	headerTime = "Pb-Time"
 	// ackEvery is how many messages share one acknowledgement while there is
 	// no pause; the last one before a pause always asks for one.
 	ackEvery = 64
@@ -32,7 +36,7 @@ const (
 )
 
 // session is one attached server: the connection to it, the writer, and the
-// tail that feeds the ring.
+// subscription to its acknowledgements.
 type session struct {
 	log *Log
 	nc  *nats.Conn
@@ -56,8 +60,6 @@ type session struct {
 	// without an acknowledgement asked for, only the refusals that followed
 	// from it are known, not the reason.
 	careful bool
-	// tailEnd stops the tail; nil while none runs.
-	tailEnd context.CancelFunc
 }
 
 type askedAck struct {
@@ -88,16 +90,12 @@ func (l *Log) attach(nc *nats.Conn) (*session, error) {
 	}
 	l.mu.Lock()
 	l.session = s
-	readers := l.readers
 	// After a failure the server has to prove itself with one event.
 	s.careful = len(l.queue) > 0
 	proven := !s.careful
 	l.mu.Unlock()
 	s.done.Add(1)
 	go s.write()
-	if readers > 0 {
-		s.startTail()
-	}
 	if proven {
 		l.setUp(true, "")
 	}
@@ -105,7 +103,7 @@ func (l *Log) attach(nc *nats.Conn) (*session, error) {
 	return s, nil
 }
 
-// detach stops the writer and the tail. What is not acknowledged stays queued.
+// detach stops the writer. What is not acknowledged stays queued.
 func (s *session) detach(reason string) {
 	l := s.log
 	l.mu.Lock()
@@ -312,6 +310,7 @@ func (s *session) acked(m *nats.Msg) {
 			l.trim(min(int(seq-l.base)+1, l.sent))
 		}
 		l.mu.Unlock()
+		l.tellRing()
 		if !l.up.Load() {
 			l.setUp(true, "")
 		}
@@ -490,8 +489,10 @@ func (s *session) settle() error {
 	}
 	last := info.State.LastSeq
 	l := s.log
+	defer l.tellRing()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer l.catchUp()
 	switch {
 	case l.next == 0:
 		l.next, l.base = last+1, last+1
@@ -640,20 +641,22 @@ func refuse(f *contract.Failure) []byte {
 type message struct {
 	nats.Msg
 	last, turn []string
+	at         []string
 	plain      nats.Header
 	turned     nats.Header
 	reply      []byte
 }
 
 func newMessage() *message {
-	m := &message{last: make([]string, 1), turn: make([]string, 1)}
-	m.plain = nats.Header{nats.ExpectedLastSeqHdr: m.last}
-	m.turned = nats.Header{nats.ExpectedLastSeqHdr: m.last, contract.HeaderTurn: m.turn}
+	m := &message{last: make([]string, 1), turn: make([]string, 1), at: make([]string, 1)}
+	m.plain = nats.Header{nats.ExpectedLastSeqHdr: m.last, headerTime: m.at}
+	m.turned = nats.Header{nats.ExpectedLastSeqHdr: m.last, headerTime: m.at, contract.HeaderTurn: m.turn}
 	return m
 }
 
 func (m *message) fill(e *entry, seq, round uint64, ask bool) *nats.Msg {
 	m.last[0] = strconv.FormatUint(seq-1, 10)
+	m.at[0] = strconv.FormatInt(e.at.UnixNano(), 10)
 	m.Subject, m.Data, m.Reply, m.Header = e.subject, e.payload, "", m.plain
 	if e.turn != "" {
 		m.turn[0] = e.turn
