@@ -49,6 +49,7 @@ var rooms = []room{
 	{dir: "actors/child", may: libraries, why: "a library is testable without a node, so it holds no actor types"},
 	{dir: "actors/turn/llm", may: libraries, why: "a library is testable without a node, so it holds no actor types"},
 	{dir: "actors/turn/tool", may: append([]string{"actors/child"}, libraries...), why: "a library is testable without a node, so it holds no actor types; a command it runs is a process group like every other"},
+	{dir: "actors/turn/hook", may: append([]string{"actors/child"}, libraries...), why: "a library is testable without a node, so it holds no actor types; a command it runs is a process group like every other"},
 	{dir: "actors/*", may: append([]string{"actors/msg", "actors/child", "actors/turn/llm", "actors/turn/tool"}, libraries...), ergo: "...", why: "an actor is started by others and never starts the house; what it wants of another actor it says in a message"},
 	{dir: "supervisors", may: append([]string{"actors/..."}, libraries...), ergo: "...", why: "a supervisor decides who restarts whom and runs no work of its own"},
 	{dir: "apps", may: []string{"..."}, ergo: "...", why: "wiring may see everything; nothing may see the wiring"},
