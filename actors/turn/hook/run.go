@@ -60,7 +60,7 @@ func (o *Options) execute(ctx context.Context, command, dir string, payload []by
 	defer stop()
 	unlink := context.AfterFunc(o.Life, stop)
 	defer unlink()
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || o.Life.Err() != nil { // The second may come before its stop.
 		return &failure{"it was not started: the turn or the service ends"}
 	}
 	in, out, err := os.Pipe()
