@@ -57,7 +57,7 @@ var Shapes = []Shape{
 	{MethodDeleteKey, KeyParams{}, Empty{}},
 	{MethodListKeys, Empty{}, []KeyInfo(nil)},
 	{MethodListAudit, json.RawMessage(nil), []AuditEntry(nil)},
-	{MethodOneShot, OneShotParams{}, Empty{}},
+	{MethodOneShot, OneShotParams{}, StartResult{}},
 	{MethodTrustProject, TrustProjectParams{}, Empty{}},
 	{MethodResetActor, ActorParams{}, ActorResult{}},
 	{MethodStopActor, ActorParams{}, ActorResult{}},

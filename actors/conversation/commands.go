@@ -244,6 +244,11 @@ func (c *core) enqueue(now time.Time, text string, images []contract.Attachment)
 	c.say(contract.WhatUserTurn, contract.UserTurn{MessageID: id, Content: text, Attachments: []contract.AttachmentInfo{}, Queued: true})
 	c.queueChanged(now)
 	c.do(save{now: true})
+	if c.live != nil && (c.live.ended || c.live.cancelled) {
+		// Written after the turn was over, or was told to stop: it is not one of
+		// the messages that a Stop takes away.
+		c.live.late = true
+	}
 	result := contract.SendResult{MessageID: id, Queued: true}
 	if !c.busy() {
 		result.TurnID = c.dequeue(now)

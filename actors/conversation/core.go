@@ -78,6 +78,9 @@ type live struct {
 	message   int // Its assistant message in the record.
 	started   bool
 	cancelled bool
+	// late: a message came after the terminal event and before the process had
+	// unwound; it is sent then, whatever the outcome was.
+	late bool
 	// ended is set by the terminal event; the turn is owned until its process
 	// has unwound.
 	ended       bool

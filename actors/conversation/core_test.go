@@ -399,7 +399,7 @@ func TestPatches_ChangedKeysOnly(t *testing.T) {
 	b.must(contract.MethodPin, contract.PinParams{Pinned: true})
 	b.expectPatches("a pin", "pinned=true")
 	b.must(contract.MethodCancel, contract.SessionParams{})
-	b.expectPatches("a cancel", "queued=0", "needs_you=0")
+	b.expectPatches("a cancel", "queued=0", "needs_you=0", "stopping=true")
 }
 
 // Windows derive the plan bar from the snapshot and this key.
@@ -606,5 +606,39 @@ func TestStart_Refusals(t *testing.T) {
 		outside{checkProject: func(string) error { return errors.New("is not an absolute path") }, system: noSystem})
 	if failure == nil || failure.Code != contract.CodeBadParams {
 		t.Errorf("bad project: %+v", failure)
+	}
+}
+
+// A message that comes while a turn unwinds, or after Stop was pressed, is sent
+// when the turn's process is gone; it does not wait for another message.
+func TestQueue_SendWhileUnwinding(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		end  func(b *bench, turn contract.TurnID)
+	}{
+		{"after an error", func(b *bench, turn contract.TurnID) { b.emit(turn, contract.Error{Message: "boom"}) }},
+		{"after the cancelled end", func(b *bench, turn contract.TurnID) {
+			b.must(contract.MethodCancel, contract.SessionParams{SessionID: "c-1"})
+			b.emit(turn, contract.Done{Cancelled: true})
+		}},
+		{"between Stop and the end", func(b *bench, _ contract.TurnID) {
+			b.must(contract.MethodCancel, contract.SessionParams{SessionID: "c-1"})
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			turn := b.start(contract.ModeAuto)
+			tc.end(b, turn)
+			b.must(contract.MethodSend, contract.SendParams{SessionID: "c-1", Message: "go on"})
+			if tc.name == "between Stop and the end" {
+				b.emit(turn, contract.Done{Cancelled: true})
+			}
+			b.c.closed(t0, turn, nil)
+			if b.c.live == nil || b.c.live.id != "t-2" || len(b.c.rec.QueuedMessages) != 0 {
+				t.Fatalf("the message was not sent: live %+v queue %v", b.c.live, b.c.rec.QueuedMessages)
+			}
+		})
 	}
 }

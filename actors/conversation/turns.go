@@ -109,7 +109,7 @@ func (c *core) closed(now time.Time, turn contract.TurnID, tools any) {
 		c.apply(now, contract.Error{Message: "The turn ended without an answer; send again to retry."})
 	}
 	m := &c.rec.Messages[c.live.message]
-	outcome, text := m.Outcome, m.Error
+	outcome, text, late := m.Outcome, m.Error, c.live.late
 	c.live = nil
 	c.do(endTurn{})
 	if c.closing {
@@ -122,7 +122,7 @@ func (c *core) closed(now time.Time, turn contract.TurnID, tools any) {
 		c.giveUpFailover(now)
 	case c.retryWith != "":
 		c.failOver(now, text)
-	case outcome == contract.OutcomeDone && len(c.rec.QueuedMessages) > 0 && !c.leaving:
+	case (outcome == contract.OutcomeDone || late) && len(c.rec.QueuedMessages) > 0 && !c.leaving:
 		c.dequeue(now)
 	case outcome == contract.OutcomeDone:
 		c.images = nil
@@ -192,6 +192,10 @@ func (c *core) stop(now time.Time) {
 	}
 	c.live.cancelled = true
 	c.drainPrompts(now, contract.ByCancel, contract.TextCancelledByUser)
+	if c.live.started {
+		// Every window shows "Stopping" until the turn has ended.
+		c.patch(now, map[string]any{"stopping": true})
+	}
 	if !c.live.started {
 		turn := c.live.id
 		c.apply(now, contract.Done{Cancelled: true})

@@ -1549,7 +1549,7 @@ export interface Commands {
   delete_key: { params: KeyParams; result: Empty }
   list_keys: { params: Empty; result: KeyInfo[] }
   list_audit: { params: unknown; result: AuditEntry[] }
-  one_shot: { params: OneShotParams; result: Empty }
+  one_shot: { params: OneShotParams; result: StartResult }
   trust_project: { params: TrustProjectParams; result: Empty }
   reset_actor: { params: ActorParams; result: ActorResult }
   stop_actor: { params: ActorParams; result: ActorResult }
