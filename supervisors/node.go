@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"regexp"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -21,6 +23,9 @@ const (
 	// settleAfter is how long Ergo may take to install its signal handler, in a
 	// goroutine that StartNode leaves behind. Measured: actors.md 2, signals.
 	settleAfter = 100 * time.Millisecond
+	// maxStacks bounds the picture of all goroutines, in bytes; at a start they
+	// are some dozens with about 500 bytes each.
+	maxStacks = 256 << 10
 	// disableMetrics is the Ergo env entry that keeps its telemetry off. It is
 	// the only entry: every process inherits the env.
 	disableMetrics gen.Env = "disable_metrics"
@@ -84,15 +89,24 @@ func options(debug bool, l gen.LoggerBehavior) gen.NodeOptions {
 // too slow.
 func (n *Node) LogDropped() uint64 { return n.log.dropped.Load() }
 
+// handlerWaits matches, in a picture of all goroutines, Ergo's handler waiting
+// for its signal: it is installed then. Before, the goroutine is running,
+// runnable, or inside of os/signal.
+var handlerWaits = regexp.MustCompile(`\[chan receive[^]]*\]:\nergo\.services/ergo/node\.\(\*node\)\.SetCTRLC\.func1\(`)
+
 // SettleSignals takes SIGINT and SIGTERM away from Ergo. It waits until Ergo's
-// handler is there, at least 100 ms after StartNode: a reset before that is
-// undone by it. Call signal.Notify for these two only after it; handlers for
+// handler is there, because a reset before that is undone by it: until a
+// goroutine is seen to wait in it, at most until 100 ms after StartNode. With
+// several nodes in a program it may be the handler of another one. Call signal.Notify for these two only after it; handlers for
 // other signals are kept.
 //
 // Deliberate: Ergo's SetCTRLC(false) is not used, it makes the next signal
 // crash the program.
 func (n *Node) SettleSignals() {
-	time.Sleep(time.Until(n.started.Add(settleAfter)))
+	stacks := make([]byte, maxStacks)
+	for time.Since(n.started) < settleAfter && !handlerWaits.Match(stacks[:runtime.Stack(stacks, true)]) {
+		time.Sleep(time.Millisecond)
+	}
 	signal.Reset(os.Interrupt, syscall.SIGTERM)
 }
 

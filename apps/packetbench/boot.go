@@ -62,10 +62,16 @@ type service struct {
 	// apps counts the applications that have not ended.
 	apps  sync.WaitGroup
 	ready atomic.Bool
+	// signals takes SIGINT and SIGTERM from before the service can be found
+	// on; nil leaves them to the caller of start.
+	signals chan os.Signal
 	// fatal hears that the service cannot go on.
 	fatal chan string
 	// draining keeps an ordered stop from looking like a fault.
 	draining atomic.Bool
+	// life ends when nothing may be started for a conversation any more.
+	life    context.Context
+	endLife context.CancelFunc
 	// endWatch ends the watch of the key files.
 	endWatch func()
 	// stops are what the started steps leave to be undone, last first.
@@ -101,8 +107,9 @@ var steps = []step{
 
 // newService prepares a service; nothing is opened yet.
 func newService(cfg config.Serve, logger *slog.Logger, getenv func(string) string) *service {
+	life, endLife := context.WithCancel(context.Background())
 	return &service{
-		cfg: cfg, logger: logger, getenv: getenv,
+		cfg: cfg, logger: logger, getenv: getenv, life: life, endLife: endLife,
 		boot: token(8), logins: bus.NewLogins(), fatal: make(chan string, 8),
 	}
 }
@@ -330,8 +337,13 @@ func (s *service) closeTurns() error {
 	return nil
 }
 
-// announce writes run.json and lets readiness be seen.
+// announce writes run.json and lets readiness be seen. Whoever sees it may send
+// a signal at once, so until then the signals are taken away from Ergo.
 func (s *service) announce() error {
+	s.node.SettleSignals()
+	if s.signals != nil {
+		signal.Notify(s.signals, os.Interrupt, syscall.SIGTERM)
+	}
 	body, err := json.MarshalIndent(s.run, "", "  ")
 	if err != nil {
 		return err
@@ -391,6 +403,8 @@ func (s *service) drainAgent(ctx context.Context) error {
 			all = append(all, err)
 		}
 	}
+	// Only now: a hook that is ended while its turn runs has not said yes.
+	s.endLife()
 	s.groups.KillAll()
 	return errors.Join(all...)
 }
@@ -412,26 +426,34 @@ func (s *service) drainCore(ctx context.Context) error {
 func (s *service) turnOptions() turn.Options {
 	delay := llm.DefaultDemoDelay
 	return turn.Options{
+		UserHooks: userHooks(), Life: s.life,
 		BootID: s.boot, Home: s.cfg.Paths.Home, Register: s.groups.Register, Client: llm.NewHTTPClient(),
 		Getenv: s.getenv, DemoDelay: delay, Prices: s.prices,
 	}
 }
 
+// userHooks is the settings file that may hold a person's own hooks. Source:
+// tools-permissions.md 6.
+func userHooks() string {
+	home, err := os.UserHomeDir()
+	if err != nil || home == "" {
+		return ""
+	}
+	return filepath.Join(home, ".claude", "settings.json")
+}
+
 // wait waits for SIGINT, SIGTERM or a fault. A second signal, or a stop that
 // takes longer than it may, kills every known process group and exits at once.
 func (s *service) wait() (fault string) {
-	got := make(chan os.Signal, 2)
-	s.node.SettleSignals()
-	signal.Notify(got, os.Interrupt, syscall.SIGTERM)
 	select {
-	case sig := <-got:
+	case sig := <-s.signals:
 		s.logger.Info("stopping", "signal", sig.String())
 	case fault = <-s.fatal:
 		s.logger.Error("stopping after a fault", "reason", fault)
 	}
 	go func() {
 		select {
-		case <-got:
+		case <-s.signals:
 			s.logger.Error("second signal, stopping at once")
 		case <-time.After(config.DrainMost):
 			s.logger.Error("the stop took too long, stopping at once")

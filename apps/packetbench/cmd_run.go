@@ -52,8 +52,6 @@ func startHere(g *Globals) (runFile, func(), error) {
 	if err := s.start(); err != nil {
 		return runFile{}, nil, &ExitError{exitFailure, err.Error()}
 	}
-	// From here on SIGINT cancels the turn instead of ending the node.
-	s.node.SettleSignals()
 	return s.run, s.stop, nil
 }
 

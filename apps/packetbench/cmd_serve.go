@@ -30,6 +30,7 @@ func (c *serveCmd) Run(g *Globals) error {
 		return &ExitError{exitUsage, err.Error()}
 	}
 	s := newService(cfg, newLogger(g.Stderr, cfg), g.Getenv)
+	s.signals = make(chan os.Signal, 2)
 	if err := s.start(); err != nil {
 		return &ExitError{exitFailure, err.Error()}
 	}

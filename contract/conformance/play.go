@@ -127,6 +127,22 @@ func Play(ctx context.Context, s Suite) Report {
 	return r
 }
 
+// lacks says what the harness cannot do that the scenario needs. A declared
+// divergence goes before: it is a fact of the transport, this one of the harness.
+func (s Suite) lacks(sc scenario) (why string, lacks bool) {
+	for _, k := range sc.needs {
+		if _, never := declared(s.Transport, string(k)); never {
+			return "", false
+		}
+	}
+	for _, f := range sc.features {
+		if why, lacks := s.Lacks[f]; lacks {
+			return "the model of this harness has no " + string(f) + ": " + why, true
+		}
+	}
+	return "", false
+}
+
 // play plays one scenario.
 func (s Suite) play(ctx context.Context, sc scenario) (Result, []contract.Envelope) {
 	r := Result{Name: sc.name}
@@ -136,11 +152,9 @@ func (s Suite) play(ctx context.Context, sc scenario) (Result, []contract.Envelo
 			return r, nil
 		}
 	}
-	for _, f := range sc.features {
-		if why, lacks := s.Lacks[f]; lacks {
-			r.Skipped = "the model of this harness has no " + string(f) + ": " + why
-			return r, nil
-		}
+	if why, lacks := s.lacks(sc); lacks {
+		r.Skipped = why
+		return r, nil
 	}
 	limit := s.Limit
 	if limit == 0 {
