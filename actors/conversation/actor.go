@@ -12,7 +12,6 @@ import (
 	"ergo.services/ergo/gen"
 
 	"github.com/packetbench/packetbench/actors/msg"
-	"github.com/packetbench/packetbench/actors/turn/tool"
 	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
@@ -563,9 +562,9 @@ func isLedger(message any) bool { _, ok := message.(msg.AppendLedger); return ok
 
 // releaseTools ends what the tools of a conversation left running.
 func releaseTools(tools any) {
-	if run, ok := tools.(*tool.Runtime); ok && run != nil {
-		// Closing kills process groups and waits for them; not here.
-		go run.Close()
+	if state, ok := tools.(msg.ToolState); ok {
+		// Closing kills process groups, runs hooks and waits for them; not here.
+		go state.Close()
 	}
 }
 
@@ -707,6 +706,7 @@ func (a *actor) prepare(spec msg.TurnSpec) {
 			return
 		}
 		ready.spec.Settings = settings.Providers
+		ready.spec.Trusted = !spec.OneShot && trusts(node, spec.Project)
 		ready.failover = wantsFailover(settings.App)
 	}()
 }
@@ -723,6 +723,14 @@ func ledgerHealthy(node gen.Node) error {
 		return fmt.Errorf("the usage ledger gave an unexpected answer (%T)", reply)
 	}
 	return done.Err
+}
+
+// trusts asks whether the project may run hooks of its own. Whatever cannot be
+// found out is not trusted.
+func trusts(node gen.Node, project string) bool {
+	reply, err := node.CallWithTimeout(msg.Store, msg.TrustQuestion{ProjectPath: project}, 5)
+	answer, ok := reply.(msg.TrustAnswer)
+	return err == nil && ok && answer.Trusted
 }
 
 func fetchKey(node gen.Node, provider contract.ProviderID) (msg.Key, error) {

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/packetbench/packetbench/actors/msg"
 	"github.com/packetbench/packetbench/contract"
@@ -256,5 +258,85 @@ func TestActor_OneShotOfARefusedProvider(t *testing.T) {
 	defer w.mu.Unlock()
 	if len(w.checks) != 2 || !slices.Equal(w.checks[0].Sources, []contract.LedgerSource{contract.LedgerAux}) || !slices.Equal(w.checks[1].Sources, []contract.LedgerSource{"api-openai"}) {
 		t.Errorf("checked %+v", w.checks)
+	}
+}
+
+// heldTools is what a turn leaves with its conversation.
+type heldTools struct {
+	busy   atomic.Bool
+	closed chan struct{}
+}
+
+func (h *heldTools) Busy() bool { return h.busy.Load() }
+func (h *heldTools) Close()     { close(h.closed) }
+
+// A turn knows whether its project is trusted. What it leaves goes to the next
+// turn, and is closed when the conversation is: closed, deleted or hibernated,
+// once, and the mailbox does not wait for it.
+func TestActor_TrustAndToolState(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		end  func(*world, *heldTools)
+	}{
+		{"closed", func(w *world, _ *heldTools) {
+			w.must(contract.MethodClose, contract.SessionParams{SessionID: "c-1"})
+		}},
+		{"deleted", func(w *world, _ *heldTools) {
+			w.must(contract.MethodDelete, contract.SessionParams{SessionID: "c-1"})
+		}},
+		{"hibernated", func(w *world, held *heldTools) { held.busy.Store(false) }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, func(o *Options) {
+				if tc.name == "hibernated" {
+					o.Idle = 20 * time.Millisecond
+				}
+			})
+			w.trusted = true
+			held := &heldTools{closed: make(chan struct{})}
+			held.busy.Store(true)
+			first := w.start()
+			if !first.spec.Trusted || first.spec.Tools != nil {
+				t.Errorf("first spec %+v", first.spec)
+			}
+			first.emit(contract.Done{})
+			first.say(msg.TurnClosed{Turn: first.spec.Turn, Tools: held})
+			first.gone()
+			w.with(func() { w.trusted = false })
+			w.must(contract.MethodSend, contract.SendParams{SessionID: "c-1", Message: "more"})
+			second := w.turn()
+			if second.spec.Trusted || second.spec.Tools != any(held) {
+				t.Errorf("second spec %+v", second.spec)
+			}
+			second.emit(contract.Done{})
+			second.say(msg.TurnClosed{Turn: second.spec.Turn, Tools: held})
+			second.gone()
+			w.waitFor("conversation.turn-ended", 2)
+			select {
+			case <-held.closed:
+				t.Fatal("closed while something runs")
+			default:
+			}
+			tc.end(w, held)
+			select {
+			case <-held.closed:
+			case <-time.After(patience):
+				t.Fatal("never closed")
+			}
+		})
+	}
+}
+
+// A one-shot has no project to trust.
+func TestActor_OneShotIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.trusted = true
+	w.wake("c-1")
+	w.must(contract.MethodOneShot, contract.OneShotParams{SessionID: "c-1", Task: "pr-review", Prompt: "x", Provider: "openai"})
+	if turn := w.turn(); turn.spec.Trusted {
+		t.Error("trusted")
 	}
 }

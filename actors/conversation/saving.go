@@ -10,7 +10,6 @@ import (
 	"ergo.services/ergo/gen"
 
 	"github.com/packetbench/packetbench/actors/msg"
-	"github.com/packetbench/packetbench/actors/turn/tool"
 	"github.com/packetbench/packetbench/contract"
 	"github.com/packetbench/packetbench/contract/journal"
 )
@@ -210,8 +209,8 @@ func (a *actor) mayStop(now time.Time) bool {
 	if !a.core.quiet() || !a.watched.Before(now) || len(a.backlog) > 0 || a.saving != nil || a.launch != nil {
 		return false
 	}
-	run, ok := a.core.tools.(*tool.Runtime)
-	return !ok || run == nil || len(run.Running()) == 0
+	state, ok := a.core.tools.(msg.ToolState)
+	return !ok || !state.Busy()
 }
 
 // sleep writes everything and returns the reason to end; nil when it could not

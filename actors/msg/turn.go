@@ -33,8 +33,19 @@ type TurnSpec struct {
 	// Task names the feature of a one-shot request, for the ledger.
 	Task string
 	// Tools is the conversation's tool state (task list, background
-	// processes), opaque to it: what TurnClosed and the next spec carry on.
+	// processes, session of the hooks), opaque to it: what TurnClosed and the
+	// next spec carry on. It has the methods of ToolState.
 	Tools any
+	// Trusted says that the project's own hooks count (mcp-state.md 7).
+	Trusted bool
+}
+
+// ToolState is what a conversation may do with TurnSpec.Tools. Busy says that a
+// tool left something running. Close ends that and takes seconds at most; it
+// must not be waited for in a handler.
+type ToolState interface {
+	Busy() bool
+	Close()
 }
 
 // TurnFactory builds the meta process of one turn. Given to the conversation

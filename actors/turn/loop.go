@@ -51,8 +51,10 @@ type loop struct {
 	spec     msg.TurnSpec
 	provider llm.Provider
 	tools    tools
-	hooks    llm.Hooks
-	host     host
+	// scripts are the person's hooks; nil for none.
+	scripts scripts
+	hooks   llm.Hooks
+	host    host
 	// ledger builds the ledger line of one request; nil writes none.
 	ledger func(llm.Done) ([]byte, error)
 	window uint64
@@ -326,7 +328,8 @@ func (l *loop) runTools(ctx context.Context, calls []llm.ToolUseEnd) {
 	var wg sync.WaitGroup
 	for i, c := range calls {
 		wg.Go(func() {
-			r := l.runTool(ctx, c)
+			ran := false
+			r := l.runTool(ctx, c, &ran)
 			if ctx.Err() != nil && r.IsError {
 				r = tool.Result{Content: contract.TextCancelledByUser, IsError: true}
 			}
@@ -342,6 +345,9 @@ func (l *loop) runTools(ctx context.Context, calls []llm.ToolUseEnd) {
 				ID: c.ID, Name: c.Name, Content: r.Content, IsError: r.IsError, Input: string(c.Arguments),
 			})
 			results[i] = llm.Block{Type: llm.BlockToolResult, ID: c.ID, Name: c.Name, Content: r.Content, IsError: r.IsError}
+			if ran {
+				l.after(ctx, c, r)
+			}
 		})
 	}
 	wg.Wait()
@@ -350,8 +356,9 @@ func (l *loop) runTools(ctx context.Context, calls []llm.ToolUseEnd) {
 
 func refused(text string) tool.Result { return tool.Result{Content: text, IsError: true} }
 
-// runTool takes one call through the gates. Source: tools-permissions.md 6.
-func (l *loop) runTool(ctx context.Context, c llm.ToolUseEnd) (r tool.Result) {
+// runTool takes one call through the gates; ran says that the tool itself was
+// reached. Source: tools-permissions.md 6.
+func (l *loop) runTool(ctx context.Context, c llm.ToolUseEnd, ran *bool) (r tool.Result) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			r = refused(fmt.Sprintf("Error: the tool %s failed inside PacketBench (%v). Try another way.", c.Name, fault))
@@ -384,13 +391,39 @@ func (l *loop) runTool(ctx context.Context, c llm.ToolUseEnd) (r tool.Result) {
 		}
 	}
 	if isEdit(c.Name) {
-		return l.runEdit(ctx, c)
+		return l.runEdit(ctx, c, ran)
 	}
-	return l.tools.Run(ctx, c.Name, c.Arguments)
+	return l.execute(ctx, c, ran, func() tool.Result { return l.tools.Run(ctx, c.Name, c.Arguments) })
+}
+
+// execute is gate 7: a person's hooks may keep a call from running that every
+// other gate has let through. Source: tools-permissions.md 6.
+func (l *loop) execute(ctx context.Context, c llm.ToolUseEnd, ran *bool, run func() tool.Result) tool.Result {
+	if l.scripts != nil {
+		if text, no := l.scripts.Before(ctx, c.Name, c.Arguments); no {
+			return refused(text)
+		}
+	}
+	*ran = true
+	return run()
+}
+
+// after tells the hooks what a call gave. The next model request waits for them:
+// a formatter is to be done before the file is read again.
+func (l *loop) after(ctx context.Context, c llm.ToolUseEnd, r tool.Result) {
+	if l.scripts == nil {
+		return
+	}
+	defer func() {
+		if fault := recover(); fault != nil {
+			l.fault(fault, debug.Stack())
+		}
+	}()
+	l.scripts.After(ctx, c.Name, c.Arguments, r.Content, r.IsError)
 }
 
 // runEdit is the edit gate. Source: tools-permissions.md 8.
-func (l *loop) runEdit(ctx context.Context, c llm.ToolUseEnd) tool.Result {
+func (l *loop) runEdit(ctx context.Context, c llm.ToolUseEnd, ran *bool) tool.Result {
 	p, err := l.tools.Propose(c.Name, c.Arguments)
 	if err != nil {
 		return refused(errorText(err))
@@ -398,7 +431,7 @@ func (l *loop) runEdit(ctx context.Context, c llm.ToolUseEnd) tool.Result {
 	l.host.facts(msg.ToolFacts{Turn: l.spec.Turn, ID: c.ID, File: p.Path})
 	if !l.host.posture().ApproveWrites {
 		l.host.emit(contract.EditBaseline{ID: c.ID, Path: p.Path, Before: p.Before})
-		return l.tools.Run(ctx, c.Name, c.Arguments)
+		return l.execute(ctx, c, ran, func() tool.Result { return l.tools.Run(ctx, c.Name, c.Arguments) })
 	}
 	answer, err := l.host.askEdit(ctx, msg.AskEdit{
 		Turn: l.spec.Turn, ID: c.ID, Name: c.Name, Path: p.Path, Content: p.Content, Before: p.Before,
@@ -409,12 +442,14 @@ func (l *loop) runEdit(ctx context.Context, c llm.ToolUseEnd) tool.Result {
 	if !answer.Applied {
 		return refused(answer.Text)
 	}
-	r := l.tools.RunApproved(ctx, c.Name, c.Arguments, answer.Merged)
-	if answer.Merged != nil && *answer.Merged != p.Content && !r.IsError {
-		// The arguments in the history say something else than the file does.
-		r.Content += textMerged
-	}
-	return r
+	return l.execute(ctx, c, ran, func() tool.Result {
+		r := l.tools.RunApproved(ctx, c.Name, c.Arguments, answer.Merged)
+		if answer.Merged != nil && *answer.Merged != p.Content && !r.IsError {
+			// The arguments in the history say something else than the file does.
+			r.Content += textMerged
+		}
+		return r
+	})
 }
 
 // textMerged tells the model that its text is not what was written.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/packetbench/packetbench/actors/child"
 	"github.com/packetbench/packetbench/actors/msg"
+	"github.com/packetbench/packetbench/actors/turn/hook"
 	"github.com/packetbench/packetbench/actors/turn/llm"
 	"github.com/packetbench/packetbench/actors/turn/tool"
 	"github.com/packetbench/packetbench/contract"
@@ -33,9 +34,14 @@ type Options struct {
 	Client *http.Client
 	// Getenv reads our environment variables (base URLs); nil means none.
 	Getenv func(string) string
-	// Environ is the environment of bash; nil means the service's own without
-	// our variables.
+	// Environ is the environment of bash and of hooks; nil means the service's
+	// own without our variables.
 	Environ []string
+	// UserHooks is the path of the person's own settings file, which may hold
+	// hooks; empty for none.
+	UserHooks string
+	// Life ends when the service stops, and with it every hook; nil for never.
+	Life context.Context
 	// Fetch answers web_fetch in tests; nil is the guarded transport.
 	Fetch http.RoundTripper
 	// DemoDelay is the pause between the demo's deltas.
@@ -160,14 +166,19 @@ func (m *meta) play() (last contract.Event, state any) {
 		}
 		defer leave()
 	}
-	run, err := m.toolState()
+	kept, err := m.kept()
 	if err != nil {
 		return contract.Error{Message: err.Error()}, state
 	}
-	state = run
-	l, err := m.loop(run)
+	l, err := m.loop()
 	if err != nil {
 		return contract.Error{Message: err.Error()}, state
+	}
+	if kept != nil {
+		state, l.tools = kept, kept
+		hooks := kept.session.Turn(m.spec.Trusted, func(line string) { m.Log().Warning("%s", line) })
+		hooks.Start(m.ctx)
+		l.scripts = hooks
 	}
 	return l.run(m.ctx), state
 }
@@ -176,22 +187,29 @@ func (m *meta) fault(value any, stack []byte) {
 	m.Log().Error("turn fault conv=%s turn=%s fault=%v\n%s", m.spec.Conversation, m.spec.Turn, value, stack)
 }
 
-// toolState is the conversation's tool runtime, made at its first turn and
-// carried from turn to turn with its task list and background processes.
-func (m *meta) toolState() (*tool.Runtime, error) {
+// kept is the conversation's state, made at its first turn and carried from
+// turn to turn; nil for a one-shot, which has neither tools nor a session.
+func (m *meta) kept() (*state, error) {
 	if m.spec.OneShot {
 		return nil, nil
 	}
-	if run, ok := m.spec.Tools.(*tool.Runtime); ok && run != nil {
-		return run, nil
+	if s, ok := m.spec.Tools.(*state); ok && s != nil {
+		return s, nil
 	}
-	return tool.New(tool.Options{
+	run, err := tool.New(tool.Options{
 		Root: m.spec.Project, BootID: m.opt.BootID, Home: m.opt.Home,
 		Env: m.opt.Environ, Register: m.opt.Register, HTTP: m.opt.Fetch,
 	})
+	if err != nil {
+		return nil, err
+	}
+	return &state{Runtime: run, session: hook.NewSession(hook.Options{
+		User: m.opt.UserHooks, BootID: m.opt.BootID, Home: m.opt.Home,
+		Env: m.opt.Environ, Register: m.opt.Register, Life: m.opt.Life,
+	}, m.spec.Conversation, m.spec.Project)}, nil
 }
 
-func (m *meta) loop(run *tool.Runtime) (*loop, error) {
+func (m *meta) loop() (*loop, error) {
 	var saved llm.Saved
 	if len(m.spec.Settings) > 0 {
 		if err := json.Unmarshal(m.spec.Settings, &saved); err != nil {
@@ -207,7 +225,7 @@ func (m *meta) loop(run *tool.Runtime) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loop{spec: m.spec, provider: provider, tools: run, host: m, fault: m.fault}
+	l := &loop{spec: m.spec, provider: provider, host: m, fault: m.fault}
 	l.hooks = llm.Hooks{Limits: m.opt.Limits, Log: func(line string) { m.Log().Warning("%s", line) }, RateLimited: func(after *float64, message string) {
 		e := contract.RateLimited{RetryAfterSeconds: after}
 		if message != "" {

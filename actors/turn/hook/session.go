@@ -126,6 +126,9 @@ func (s *Session) each(ctx context.Context, hooks []Hook, p payload, stop bool, 
 		if h.Event != p.Event || p.Tool != "" && !h.Matcher.Matches(p.Tool, p.Input) {
 			continue
 		}
+		if ctx.Err() != nil || s.opt.Life.Err() != nil {
+			return nil, nil // No failure of the hook's, and nobody waits for it.
+		}
 		if body == nil {
 			text, err := contract.Marshal(p)
 			if err != nil {
