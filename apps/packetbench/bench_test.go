@@ -97,30 +97,38 @@ func (m measured) percentile(p float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(p*float64(len(sorted))))]
 }
 
-// floor reads the provider with a plain SSE client and forwards each delta over
-// plain WebSockets: the least that any service between the two has to do.
+// floor reads the provider through the forwarder: the least that any service
+// between a provider and its windows has to do, in a process of its own as any
+// service is.
 func floor(tb testing.TB, provider *stream, n, windows int) measured {
 	tb.Helper()
-	var mu sync.Mutex
-	var sockets []*websocket.Conn
-	joined := make(chan struct{}, windows)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, err := websocket.Accept(w, r, nil)
-		if err != nil {
-			return
-		}
-		mu.Lock()
-		sockets = append(sockets, c)
-		mu.Unlock()
-		joined <- struct{}{}
-		<-c.CloseRead(context.Background()).Done()
-	}))
-	defer server.Close()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(environment(tb.TempDir()), "PACKETBENCH_FLOOR="+provider.URL, "PACKETBENCH_FLOOR_WINDOWS="+strconv.Itoa(windows))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	defer func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	}()
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		tb.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
 	defer cancel()
 	results := make(chan measured, windows)
 	for i := range windows {
-		c, _, err := websocket.Dial(ctx, server.URL, nil)
+		c, _, err := websocket.Dial(ctx, strings.TrimSpace(url), nil)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -128,35 +136,54 @@ func floor(tb testing.TB, provider *stream, n, windows int) measured {
 		go func() {
 			var m measured
 			var first time.Time
-			for got := 0; got < n; got++ {
+			for m.chunks < n {
 				_, frame, err := c.Read(ctx)
 				if err != nil {
 					break
 				}
-				var s string
-				if json.Unmarshal(frame, &s) != nil {
-					break
-				}
-				if got == 0 {
+				if m.chunks == 0 {
 					first = time.Now()
 				}
 				m.chunks++
 				if i == 0 {
-					m.latencies = append(m.latencies, latency(s))
+					digits, _, _ := bytes.Cut(frame[1:], []byte(" "))
+					m.latencies = append(m.latencies, latency(string(digits)))
 				}
 			}
 			m.took = time.Since(first)
 			results <- m
 		}()
 	}
+	return slowest(tb, results, n, windows)
+}
+
+// forward is the floor's process: when all windows are there it asks the
+// provider, reads the answer with a plain SSE client and forwards each delta
+// over a plain WebSocket.
+func forward(provider string, windows int) {
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	joined := make(chan *websocket.Conn, windows)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		closed := c.CloseRead(context.Background()).Done()
+		joined <- c
+		<-closed
+	}))
+	fmt.Println(server.URL)
+	var sockets []*websocket.Conn
 	for range windows {
-		<-joined
+		sockets = append(sockets, <-joined)
 	}
-	resp, err := http.Post(provider.URL+"/v1/chat/completions", "application/json", strings.NewReader("{}"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
+	ctx := context.Background()
+	resp, err := http.Post(provider+"/v1/chat/completions", "application/json", strings.NewReader("{}"))
+	must(err)
 	lines := bufio.NewScanner(resp.Body)
 	for lines.Scan() {
 		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
@@ -170,23 +197,19 @@ func floor(tb testing.TB, provider *stream, n, windows int) measured {
 				} `json:"delta"`
 			} `json:"choices"`
 		}
-		if err := json.Unmarshal(data, &chunk); err != nil {
-			tb.Fatal(err)
-		}
+		must(json.Unmarshal(data, &chunk))
 		if len(chunk.Choices) == 0 || chunk.Choices[0].Delta.Content == "" {
 			continue
 		}
 		frame, err := json.Marshal(chunk.Choices[0].Delta.Content)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must(err)
 		for _, c := range sockets {
-			if err := c.Write(ctx, websocket.MessageText, frame); err != nil {
-				tb.Fatal(err)
-			}
+			must(c.Write(ctx, websocket.MessageText, frame))
 		}
 	}
-	return slowest(tb, results, n, windows)
+	must(lines.Err())
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
 }
 
 func latency(s string) time.Duration {
@@ -355,15 +378,17 @@ func BenchmarkPaced(b *testing.B) {
 	dir := project(b)
 	const n = 1500
 	provider.script(n, 2*time.Millisecond)
-	var p50, p99 []float64
+	var p50, p99, us []float64
 	for i := range rounds {
 		f := floor(b, provider, n, 1)
 		o := ours(b, p, dir, n, 1, contract.ConversationID(fmt.Sprintf("p-%d", i)))
 		p50 = append(p50, o.percentile(.5).Seconds()/f.percentile(.5).Seconds())
+		us = append(us, float64(o.percentile(.5).Microseconds()))
 		p99 = append(p99, o.percentile(.99).Seconds()/f.percentile(.99).Seconds())
 	}
 	b.ReportMetric(median(p50), "p50_of_floor")
 	b.ReportMetric(median(p99), "p99_of_floor")
+	b.ReportMetric(median(us), "p50_us")
 	b.ReportMetric(0, "ns/op")
 }
 
@@ -419,10 +444,18 @@ func seed(tb testing.TB, home, dir, prefix string, messages, count int) {
 	}
 }
 
-// The test binary is also the bare program of BenchmarkStart.
+// The test binary is also the floor's process and the bare program of
+// BenchmarkStart.
 func init() {
 	if dir := os.Getenv("PACKETBENCH_BARE"); dir != "" {
 		bare(dir)
+	}
+	if provider := os.Getenv("PACKETBENCH_FLOOR"); provider != "" {
+		windows, err := strconv.Atoi(os.Getenv("PACKETBENCH_FLOOR_WINDOWS"))
+		if err != nil {
+			panic(err)
+		}
+		forward(provider, windows)
 	}
 }
 
