@@ -9,21 +9,16 @@ const note = '\n[The rest was cut: it is larger than one message may be.]'
 /**
  * The line of an event. One that would be over the limit loses what can be
  * spared (a tool's input, the end of an output); the host would drop it whole,
- * and a call without its result looks as if it still ran.
+ * and a call without its result looks as if it still ran. undefined is an event
+ * that cannot be made to fit.
  */
-export function encode(event: WireEvent): string {
+export function encode(event: WireEvent): string | undefined {
   const line = JSON.stringify(event)
   if (fits(line)) return line
-  const smaller = JSON.stringify(cut(event))
-  if (fits(smaller)) return smaller
-  if (event.type === 'ready') return line
-  const { sessionId, turnId } = event
-  return JSON.stringify({
-    type: 'error',
-    message: `The agent sent a message over 8 MiB (${event.type}), which cannot be shown.`,
-    sessionId,
-    ...(turnId === undefined ? {} : { turnId }),
-  })
+  const smaller = cut(event)
+  if (smaller === undefined) return undefined
+  const cutLine = JSON.stringify(smaller)
+  return fits(cutLine) ? cutLine : undefined
 }
 
 function fits(line: string): boolean {
@@ -31,12 +26,14 @@ function fits(line: string): boolean {
   return line.length * 3 <= MAX_FRAME_BYTES || Buffer.byteLength(line) <= MAX_FRAME_BYTES
 }
 
-function cut(event: WireEvent): WireEvent {
+function cut(event: WireEvent): WireEvent | undefined {
   switch (event.type) {
     case 'tool_start': {
       const { input: _input, ...rest } = event
       return rest
     }
+    case 'permission_request':
+      return { ...event, input: { note: 'These arguments are over 8 MiB and cannot be shown.' } }
     case 'tool_result': {
       const { input: _input, ...rest } = event
       return { ...rest, output: shorten(rest.output) }
@@ -45,21 +42,22 @@ function cut(event: WireEvent): WireEvent {
       const { stdout, stderr, ...rest } = event
       return {
         ...rest,
-        ...(stdout === undefined ? {} : { stdout: shorten(stdout) }),
-        ...(stderr === undefined ? {} : { stderr: shorten(stderr) }),
+        ...(stdout === undefined ? {} : { stdout: shorten(stdout, 600_000) }),
+        ...(stderr === undefined ? {} : { stderr: shorten(stderr, 600_000) }),
       }
     }
-    case 'edit_baseline': {
-      const { before: _before, ...rest } = event
-      return rest
-    }
+    case 'chunk':
+    case 'thinking':
+      return { ...event, text: shorten(event.text) }
+    case 'error':
+      return { ...event, message: shorten(event.message) }
     default:
-      return event
+      // A baseline without its text would read as "a new file".
+      return undefined
   }
 }
 
-/** At most 1,000,000 UTF-16 units, which are 6 MB of JSON in the worst case. */
-function shorten(text: string): string {
-  const most = 1_000_000
+/** At most that many UTF-16 units, each of which takes 6 bytes of JSON at worst. */
+function shorten(text: string, most = 1_200_000): string {
   return text.length <= most ? text : `${text.slice(0, most).toWellFormed()}${note}`
 }

@@ -1,0 +1,102 @@
+// What the Claude child is started with: its environment and its private home.
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** What the program decides for every Claude session. */
+export interface ClaudeSettings {
+  /**
+   * A folder of ours, made when first needed. Transcripts that a resume needs
+   * live below it, so it is the same one after a restart.
+   */
+  stateDir: string
+  /** The model endpoint where it is not the vendor's own. */
+  baseUrl: string | undefined
+  /** Live children at once. Source: real-parts.md 2 (about 185 MB each). */
+  live: number
+  /** How long a child without a turn is kept, in ms. */
+  idleMs: number
+  /** The environment of this process. */
+  env: Readonly<Record<string, string | undefined>>
+}
+
+/** Defaults: 4 live children, 5 minutes. */
+export const defaultLive = 4
+export const defaultIdleMs = 5 * 60 * 1000
+
+// By name, so that nothing the service or its user has in the environment (other
+// keys, a token of a logged-in command line) reaches the vendor's program or the
+// shells that it starts.
+const passed = [
+  'PATH',
+  'LANG',
+  'LANGUAGE',
+  'TZ',
+  'TERM',
+  'SHELL',
+  'USER',
+  'LOGNAME',
+  'TMPDIR',
+  'TMP',
+  'TEMP',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'ALL_PROXY',
+  'NO_PROXY',
+  'http_proxy',
+  'https_proxy',
+  'all_proxy',
+  'no_proxy',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+  // Windows cannot start a program without these.
+  'SystemRoot',
+  'SYSTEMROOT',
+  'ComSpec',
+  'COMSPEC',
+  'PATHEXT',
+  'SystemDrive',
+  'ProgramFiles',
+  'ProgramData',
+  // Marks by which the host finds what a killed sidecar left behind (faults.md F22).
+  'PACKETBENCH_BOOT_ID',
+  'PACKETBENCH_HOME',
+  'PACKETBENCH_GROUP',
+]
+
+/** Requests are tried this often again: an unusable key or address shows within 10 s. */
+const retries = '3'
+
+/** The whole environment of one child; `env` of the SDK replaces, it does not add. */
+export function childEnv(
+  settings: ClaudeSettings,
+  apiKey: string,
+): Record<string, string | undefined> {
+  const home = join(settings.stateDir, 'claude')
+  const config = join(home, '.claude')
+  mkdirSync(config, { recursive: true, mode: 0o700 })
+  const env: Record<string, string | undefined> = {}
+  for (const [name, value] of Object.entries(settings.env)) {
+    if (value !== undefined && (passed.includes(name) || name.startsWith('LC_'))) env[name] = value
+  }
+  return {
+    ...env,
+    HOME: home,
+    USERPROFILE: home,
+    CLAUDE_CONFIG_DIR: config,
+    ANTHROPIC_API_KEY: apiKey,
+    CLAUDE_CODE_OAUTH_TOKEN: undefined,
+    ...(settings.baseUrl === undefined ? {} : { ANTHROPIC_BASE_URL: settings.baseUrl }),
+    CLAUDE_AGENT_SDK_CLIENT_APP: 'packetbench',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    CLAUDE_CODE_MAX_RETRIES: retries,
+    // MCP tools are offered by name instead of behind a search tool.
+    ENABLE_TOOL_SEARCH: 'false',
+    // The list tool that gives whole plans.
+    CLAUDE_CODE_ENABLE_TASKS: '0',
+    // A task that ends after its turn would begin a turn that nobody asked for.
+    CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '1',
+    CLAUDE_CODE_DISABLE_CRON: '1',
+    CLAUDE_CODE_DISABLE_TERMINAL_TITLE: '1',
+  }
+}
