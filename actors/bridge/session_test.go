@@ -453,6 +453,44 @@ func TestEvents_NotStarvedByRequests(t *testing.T) {
 	sender.Wait()
 }
 
+// busySink has another answer to write after each one, until it is given events.
+type busySink struct {
+	deadSink
+	s       *session
+	answers int
+}
+
+func (k *busySink) send(context.Context, []byte) error {
+	if k.answers++; k.answers > 10_000 {
+		return errDead
+	}
+	k.s.put(item{frame: []byte("{}")})
+	return nil
+}
+
+func (k *busySink) events(context.Context, string, []msg.Logged) error {
+	k.s.cancel(errRestart)
+	return nil
+}
+
+func TestSession_EventsBetweenAnswers(t *testing.T) {
+	t.Parallel()
+	l := newFakeLog()
+	s := newDoors(Options{Log: l}).newSession(contract.ClientOwner, "websocket", "")
+	s.sink = &busySink{s: s}
+	f, _, failure := s.subscribe(contract.SubscribeParams{Subjects: []string{">"}})
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	if _, err := l.Publish("ops.restart", "", []byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	s.put(item{frame: []byte("{}"), add: []*follow{f}})
+	if err := s.write(); !errors.Is(err, errRestart) {
+		t.Fatalf("%v: the events waited for the answers to end", err)
+	}
+}
+
 // Commands of one window to one conversation reach it in the order of their
 // frames (F54); one to another conversation waits for none of them.
 func TestRequests_Order(t *testing.T) {
@@ -494,6 +532,50 @@ func TestRequests_Order(t *testing.T) {
 		if i != v {
 			t.Fatalf("place %d: %v", i, got)
 		}
+	}
+}
+
+// The same while the conversation wakes: what follows the first command waits
+// with it.
+func TestRequests_OrderWhileWaking(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	gate := make(chan struct{})
+	asleep := make(chan struct{}, 1000)
+	var mu sync.Mutex
+	var got []string
+	r.node.on(msg.SessionsSup, func(request any) (any, error) {
+		asleep <- struct{}{}
+		<-gate
+		r.node.on("conversation:c1", func(request any) (any, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			got = append(got, string(request.(msg.Command).Method))
+			return msg.Reply{}, nil
+		})
+		return msg.Ensured{Created: true}, nil
+	})
+	w := r.window(ownerToken)
+	var want []string
+	for i := range 20 {
+		for _, m := range []string{"send_api_agent_message", "cancel_api_agent_session", "retry_last_turn", "close_api_agent_session"} {
+			want = append(want, m)
+			w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"session_id":"c1"}}`, i, m))
+		}
+	}
+	w.send(`{"jsonrpc":"2.0","id":"last","method":"list_audit"}`)
+	if f := w.next(); string(f.ID) != `"last"` { // All frames are read.
+		t.Fatalf("%+v", f)
+	}
+	<-asleep
+	close(gate)
+	for range want {
+		if f := w.next(); f.Error != nil {
+			t.Fatal(f.Error)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("order %v", got)
 	}
 }
 
@@ -666,7 +748,11 @@ func TestHost_Refusals(t *testing.T) {
 	if code := w.closed(); code != websocket.StatusTryAgainLater {
 		t.Errorf("closed with %d", code)
 	}
-	(<-late).run()
+	c := <-late
+	c.run()
+	if c.session.sink != nil {
+		t.Error("a connection that was refused ran")
+	}
 	r.d.connected.Add(viewersMost)
 	w = r.window(ownerToken)
 	if code := w.closed(); code != websocket.StatusTryAgainLater {
