@@ -124,9 +124,24 @@ func TestSince(t *testing.T) {
 		want uint64
 		ok   bool
 	}{
-		{``, 11, true}, {`null`, 11, true}, {`"new"`, 11, true}, {`"all"`, 0, true}, {`0`, 0, true}, {`1`, 1, true},
-		{`11`, 11, true}, {`999`, 999, true}, {`18446744073709551615`, 1<<64 - 1, true},
-		{`18446744073709551616`, 0, false}, {`-1`, 0, false}, {`1.5`, 0, false}, {`"12"`, 0, false}, {`"old"`, 0, false}, {`{}`, 0, false}, {`[]`, 0, false}, {`true`, 0, false}, {`x`, 0, false},
+		{``, 11, true},
+		{`null`, 11, true},
+		{`"new"`, 11, true},
+		{`"all"`, 0, true},
+		{`0`, 0, true},
+		{`1`, 1, true},
+		{`11`, 11, true},
+		{`999`, 999, true},
+		{`18446744073709551615`, 1<<64 - 1, true},
+		{`18446744073709551616`, 0, false},
+		{`-1`, 0, false},
+		{`1.5`, 0, false},
+		{`"12"`, 0, false},
+		{`"old"`, 0, false},
+		{`{}`, 0, false},
+		{`[]`, 0, false},
+		{`true`, 0, false},
+		{`x`, 0, false},
 	} {
 		got, failure := since(json.RawMessage(tc.raw), 10)
 		if tc.ok != (failure == nil) || tc.ok && got != tc.want {

@@ -78,9 +78,16 @@ func TestPage_Methods(t *testing.T) {
 		want         int
 		allow        string
 	}{
-		{"POST", "/", 405, ""}, {"PUT", "/c/c1", 405, ""}, {"DELETE", "/assets/app-1a2b.js", 405, ""},
-		{"GET", "/rpc", 405, "POST"}, {"PUT", "/rpc", 405, "POST"}, {"OPTIONS", "/rpc", 405, "POST"},
-		{"POST", "/ws", 405, "GET"}, {"POST", "/events", 405, "GET"}, {"POST", "/metrics", 405, "GET"}, {"POST", "/healthz", 405, "GET"},
+		{"POST", "/", 405, ""},
+		{"PUT", "/c/c1", 405, ""},
+		{"DELETE", "/assets/app-1a2b.js", 405, ""},
+		{"GET", "/rpc", 405, "POST"},
+		{"PUT", "/rpc", 405, "POST"},
+		{"OPTIONS", "/rpc", 405, "POST"},
+		{"POST", "/ws", 405, "GET"},
+		{"POST", "/events", 405, "GET"},
+		{"POST", "/metrics", 405, "GET"},
+		{"POST", "/healthz", 405, "GET"},
 		{"GET", "/ws", 426, ""},
 	} {
 		status, h, _ := r.do(tc.method, tc.path, "")

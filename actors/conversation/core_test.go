@@ -157,8 +157,10 @@ func TestQueue_OneAtATime(t *testing.T) {
 		}
 	}
 	b.expect("conversation.user-turn", "conversation.queue-changed", "conversation.user-turn", "conversation.queue-changed")
-	if _, failure := b.command(contract.MethodSend, contract.SendParams{SessionID: "c-1", Message: "x",
-		Attachments: []contract.Attachment{{MediaType: "image/png", DataBase64: "aGk="}}}); failure == nil || failure.Code != contract.CodeConflict || failure.Message != contract.TextQueueImages {
+	if _, failure := b.command(contract.MethodSend, contract.SendParams{
+		SessionID: "c-1", Message: "x",
+		Attachments: []contract.Attachment{{MediaType: "image/png", DataBase64: "aGk="}},
+	}); failure == nil || failure.Code != contract.CodeConflict || failure.Message != contract.TextQueueImages {
 		t.Errorf("images in the queue: %v", failure)
 	}
 	b.emit(turn, contract.Done{})
@@ -304,10 +306,14 @@ func TestAdopt_ClosesWhatAKillLeft(t *testing.T) {
 		status     contract.Status
 		want       []string
 	}{
-		{"another boot", "boot-2", contract.TextInterrupted, contract.OutcomeInterrupted, contract.StatusIdle,
-			[]string{"conversation.prompt-resolved", "conversation.turn-ended", "conversation.queue-changed", "conversation.notice"}},
-		{"the actor died", "boot-1", contract.TextConversationLost, contract.OutcomeError, contract.StatusFailed,
-			[]string{"conversation.prompt-resolved", "tool-result", "error", "conversation.turn-ended", "conversation.queue-changed", "conversation.notice"}},
+		{
+			"another boot", "boot-2", contract.TextInterrupted, contract.OutcomeInterrupted, contract.StatusIdle,
+			[]string{"conversation.prompt-resolved", "conversation.turn-ended", "conversation.queue-changed", "conversation.notice"},
+		},
+		{
+			"the actor died", "boot-1", contract.TextConversationLost, contract.OutcomeError, contract.StatusFailed,
+			[]string{"conversation.prompt-resolved", "tool-result", "error", "conversation.turn-ended", "conversation.queue-changed", "conversation.notice"},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -510,9 +516,11 @@ func TestAdopt_CountsOn(t *testing.T) {
 // and a record that its journal can follow.
 func FuzzCommand(f *testing.F) {
 	for i := range contract.Methods {
-		for _, raw := range []string{`{}`, `{"session_id":"c-1","message":"x","enabled":true,"mode":"auto","tool_id":"a","decision":"allow_once","allow_pattern":"Bash(git diff:*)","new_model":"m","choice":"execute","title":"t","archived":true}`,
+		for _, raw := range []string{
+			`{}`, `{"session_id":"c-1","message":"x","enabled":true,"mode":"auto","tool_id":"a","decision":"allow_once","allow_pattern":"Bash(git diff:*)","new_model":"m","choice":"execute","title":"t","archived":true}`,
 			`{"provider":"demo","model":"demo","project_path":"/p","initial_message":"x","attachments":[{"media_type":"image/png","data_base64":"aGk="}],"resume_messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`,
-			`{"task":"pr-review","prompt":"x","provider":"anthropic"}`, `{"message":1}`, `[]`, `null`, `"x"`, `{"merged_content":"\ud800","tool_id":"e","decision":"apply"}`} {
+			`{"task":"pr-review","prompt":"x","provider":"anthropic"}`, `{"message":1}`, `[]`, `null`, `"x"`, `{"merged_content":"\ud800","tool_id":"e","decision":"apply"}`,
+		} {
 			f.Add(uint8(i), uint8(i%4), raw) //nolint:gosec // Fewer than 256.
 		}
 	}

@@ -351,12 +351,16 @@ func (f *fakeTurn) HandleMessage(_ gen.PID, message any) error {
 
 func (f *fakeTurn) HandleCall(gen.PID, gen.Ref, any) (any, error)      { return nil, nil }
 func (f *fakeTurn) HandleInspect(gen.PID, ...string) map[string]string { return nil }
-func (f *fakeTurn) Terminate(error)                                    { f.end.Do(func() { close(f.over) }) }
-func (f *fakeTurn) say(message any)                                    { _ = f.Send(f.Parent(), message) }
+func (f *fakeTurn) Terminate(error) { f.end.Do(func() { close(f.over) }) }
+
+func (f *fakeTurn) say(message any) { _ = f.Send(f.Parent(), message) }
+
 func (f *fakeTurn) emit(events ...contract.Event) {
 	f.say(msg.Emitted{Turn: f.spec.Turn, Events: events})
 }
+
 func (f *fakeTurn) close(last contract.Event) { f.emit(last); f.say(msg.TurnClosed{Turn: f.spec.Turn}) }
+
 func (f *fakeTurn) ask(id, line string) {
 	f.say(msg.Ask{Turn: f.spec.Turn, ID: id, Name: "bash", Arguments: bash(line)})
 }

@@ -127,8 +127,10 @@ func TestCaps_Read(t *testing.T) {
 	}{
 		{"nothing", `{}`, false, "0 0 0 map[] 80 100 true"},
 		{"nulls", `{"dailyLimitUsd":null,"providerLimitsUsd":{}}`, false, "0 0 0 map[] 80 100 true"},
-		{"all", `{"dailyLimitUsd":1.239,"monthlyLimitUsd":20,"sessionLimitUsd":3,"providerLimitsUsd":{"api-claude":4,"x":-1},"warningThresholdPercent":50,"hardStopThresholdPercent":90,"requireApprovalAtLimit":false}`,
-			true, "1.24 20 3 map[api-claude:4] 50 90 false"},
+		{
+			"all", `{"dailyLimitUsd":1.239,"monthlyLimitUsd":20,"sessionLimitUsd":3,"providerLimitsUsd":{"api-claude":4,"x":-1},"warningThresholdPercent":50,"hardStopThresholdPercent":90,"requireApprovalAtLimit":false}`,
+			true, "1.24 20 3 map[api-claude:4] 50 90 false",
+		},
 		{"hard below warn", `{"sessionLimitUsd":1,"warningThresholdPercent":90,"hardStopThresholdPercent":10}`, true, "0 0 1 map[] 90 90 true"},
 		{"over 100", `{"dailyLimitUsd":1,"warningThresholdPercent":200,"hardStopThresholdPercent":300}`, true, "1 0 0 map[] 100 100 true"},
 		{"not positive", `{"dailyLimitUsd":-1,"monthlyLimitUsd":0.004}`, false, "0 0 0 map[] 80 100 true"},
@@ -198,17 +200,32 @@ func TestLedger_CheckLaunch(t *testing.T) {
 		refused   string
 		warned    string
 	}{
-		{"within", `{"dailyLimitUsd":2,"monthlyLimitUsd":10,"sessionLimitUsd":10,"providerLimitsUsd":{"api-claude":10}}`,
-			msg.LaunchCheck{Sources: []contract.LedgerSource{"api-claude"}, Session: "c-1"}, "", ""},
-		{"daily", `{"dailyLimitUsd":1.5}`, msg.LaunchCheck{Session: "c-9"},
-			"The daily cost limit is reached: 1.50 USD of 1.50 USD are spent. Raise", ""},
-		{"monthly, earlier stop", `{"monthlyLimitUsd":5,"hardStopThresholdPercent":90}`, msg.LaunchCheck{},
-			"The monthly cost limit is reached: 4.50 USD of 5.00 USD are spent, and the hard stop is at 90 %. Raise", ""},
-		{"provider", `{"providerLimitsUsd":{"api-claude":4}}`, msg.LaunchCheck{Sources: []contract.LedgerSource{"aux", "api-claude"}},
-			"The monthly cost limit of api-claude is reached: 4.00 USD of 4.00 USD are spent.", ""},
+		{
+			"within", `{"dailyLimitUsd":2,"monthlyLimitUsd":10,"sessionLimitUsd":10,"providerLimitsUsd":{"api-claude":10}}`,
+			msg.LaunchCheck{Sources: []contract.LedgerSource{"api-claude"}, Session: "c-1"},
+			"", "",
+		},
+		{
+			"daily", `{"dailyLimitUsd":1.5}`,
+			msg.LaunchCheck{Session: "c-9"},
+			"The daily cost limit is reached: 1.50 USD of 1.50 USD are spent. Raise", "",
+		},
+		{
+			"monthly, earlier stop", `{"monthlyLimitUsd":5,"hardStopThresholdPercent":90}`,
+			msg.LaunchCheck{},
+			"The monthly cost limit is reached: 4.50 USD of 5.00 USD are spent, and the hard stop is at 90 %. Raise", "",
+		},
+		{
+			"provider", `{"providerLimitsUsd":{"api-claude":4}}`,
+			msg.LaunchCheck{Sources: []contract.LedgerSource{"aux", "api-claude"}},
+			"The monthly cost limit of api-claude is reached: 4.00 USD of 4.00 USD are spent.", "",
+		},
 		{"another provider", `{"providerLimitsUsd":{"api-claude":4}}`, msg.LaunchCheck{Sources: []contract.LedgerSource{"api-openai"}}, "", ""},
-		{"session", `{"sessionLimitUsd":4}`, msg.LaunchCheck{Session: "c-1"},
-			"The cost limit of one conversation is reached: 4.00 USD of 4.00 USD are spent.", ""},
+		{
+			"session", `{"sessionLimitUsd":4}`,
+			msg.LaunchCheck{Session: "c-1"},
+			"The cost limit of one conversation is reached: 4.00 USD of 4.00 USD are spent.", "",
+		},
 		{"another session", `{"sessionLimitUsd":4}`, msg.LaunchCheck{Session: "c-2"}, "", ""},
 		{"no session", `{"sessionLimitUsd":4}`, msg.LaunchCheck{}, "", ""},
 		{"warning", `{"monthlyLimitUsd":5}`, msg.LaunchCheck{}, "", "monthly"},

@@ -64,47 +64,69 @@ func TestLoop_Hooks(t *testing.T) {
 		failed     bool
 		after      []string
 	}{
-		{name: "runs", tool: "bash", pose: allowAll, before: []string{"bash " + input}, ran: []string{"bash"}, want: "ran bash",
-			after: []string{`(after bash "ran bash" false)`}},
-		{name: "reading too", tool: "read_file", pose: allowAll, before: []string{"read_file " + input}, ran: []string{"read_file"}, want: "ran read_file",
-			after: []string{`(after read_file "ran read_file" false)`}},
-		{name: "fails", tool: "bash", pose: allowAll, before: []string{"bash " + input}, ran: []string{"bash"}, want: "Error: no", failed: true,
+		{
+			name: "runs", tool: "bash", pose: allowAll, before: []string{"bash " + input}, ran: []string{"bash"}, want: "ran bash",
+			after: []string{`(after bash "ran bash" false)`},
+		},
+		{
+			name: "reading too", tool: "read_file", pose: allowAll, before: []string{"read_file " + input}, ran: []string{"read_file"}, want: "ran read_file",
+			after: []string{`(after read_file "ran read_file" false)`},
+		},
+		{
+			name: "fails", tool: "bash", pose: allowAll, before: []string{"bash " + input}, ran: []string{"bash"}, want: "Error: no", failed: true,
 			setup: func(b *bench, _ *fakeScripts) {
 				b.tools.run = map[string]func(context.Context, json.RawMessage) tool.Result{"bash": func(context.Context, json.RawMessage) tool.Result {
 					return tool.Result{Content: "Error: no", IsError: true}
 				}}
 			},
-			after: []string{`(after bash "Error: no" true)`}},
-		{name: "no output", tool: "bash", pose: allowAll, before: []string{"bash " + input}, ran: []string{"bash"}, want: contract.TextNoOutput,
+			after: []string{`(after bash "Error: no" true)`},
+		},
+		{
+			name: "no output", tool: "bash", pose: allowAll, before: []string{"bash " + input}, ran: []string{"bash"}, want: contract.TextNoOutput,
 			setup: func(b *bench, _ *fakeScripts) {
 				b.tools.run = map[string]func(context.Context, json.RawMessage) tool.Result{"bash": func(context.Context, json.RawMessage) tool.Result { return tool.Result{} }}
 			},
-			after: []string{`(after bash "(no output)" false)`}},
-		{name: "veto", tool: "bash", pose: allowAll, before: []string{"bash " + input}, want: "Blocked by PreToolUse hook: exit 1", failed: true,
-			setup: func(_ *bench, f *fakeScripts) { f.veto = "Blocked by PreToolUse hook: exit 1" }},
-		{name: "veto of an edit", tool: "write_file", pose: allowAll, before: []string{"write_file " + input}, want: "no", failed: true,
-			setup: func(_ *bench, f *fakeScripts) { f.veto = "no" }},
-		{name: "veto of an approved edit", tool: "edit_file", pose: contract.Posture{PermissionMode: contract.ModeAllowAll, ApproveWrites: true},
+			after: []string{`(after bash "(no output)" false)`},
+		},
+		{
+			name: "veto", tool: "bash", pose: allowAll, before: []string{"bash " + input}, want: "Blocked by PreToolUse hook: exit 1", failed: true,
+			setup: func(_ *bench, f *fakeScripts) { f.veto = "Blocked by PreToolUse hook: exit 1" },
+		},
+		{
+			name: "veto of an edit", tool: "write_file", pose: allowAll, before: []string{"write_file " + input}, want: "no", failed: true,
+			setup: func(_ *bench, f *fakeScripts) { f.veto = "no" },
+		},
+		{
+			name: "veto of an approved edit", tool: "edit_file", pose: contract.Posture{PermissionMode: contract.ModeAllowAll, ApproveWrites: true},
 			before: []string{"edit_file " + input}, want: "no", failed: true,
-			setup: func(_ *bench, f *fakeScripts) { f.veto = "no" }},
-		{name: "approved edit", tool: "edit_file", pose: contract.Posture{PermissionMode: contract.ModeAllowAll, ApproveWrites: true},
-			before: []string{"edit_file " + input}, ran: []string{"edit_file"}, want: "ran edit_file", after: []string{`(after edit_file "ran edit_file" false)`}},
-		{name: "refused edit", tool: "edit_file", pose: contract.Posture{PermissionMode: contract.ModeAllowAll, ApproveWrites: true}, want: "rejected", failed: true,
+			setup: func(_ *bench, f *fakeScripts) { f.veto = "no" },
+		},
+		{
+			name: "approved edit", tool: "edit_file", pose: contract.Posture{PermissionMode: contract.ModeAllowAll, ApproveWrites: true},
+			before: []string{"edit_file " + input}, ran: []string{"edit_file"}, want: "ran edit_file", after: []string{`(after edit_file "ran edit_file" false)`},
+		},
+		{
+			name: "refused edit", tool: "edit_file", pose: contract.Posture{PermissionMode: contract.ModeAllowAll, ApproveWrites: true}, want: "rejected", failed: true,
 			setup: func(b *bench, _ *fakeScripts) {
 				b.host.onEdit = func(context.Context, msg.AskEdit) (msg.EditAnswer, error) {
 					return msg.EditAnswer{Text: "rejected"}, nil
 				}
-			}},
-		{name: "denied", tool: "bash", pose: contract.Posture{PermissionMode: contract.ModeAuto}, want: "denied", failed: true,
+			},
+		},
+		{
+			name: "denied", tool: "bash", pose: contract.Posture{PermissionMode: contract.ModeAuto}, want: "denied", failed: true,
 			setup: func(b *bench, _ *fakeScripts) {
 				b.host.onAsk = func(context.Context, msg.Ask) (msg.PermissionAnswer, error) {
 					return msg.PermissionAnswer{Text: "denied"}, nil
 				}
-			}},
+			},
+		},
 		{name: "plan mode", tool: "bash", pose: contract.Posture{PlanMode: true, PermissionMode: contract.ModeAllowAll}, want: contract.PlanModeRefusal("bash"), failed: true},
 		{name: "not advertised", tool: "rm", pose: allowAll, want: contract.NotAdvertised("rm"), failed: true},
-		{name: "a fault afterwards", tool: "bash", pose: allowAll, before: []string{"bash " + input}, ran: []string{"bash"}, want: "ran bash",
-			setup: func(_ *bench, f *fakeScripts) { f.crash = true }, after: []string{`(after bash "ran bash" false)`}},
+		{
+			name: "a fault afterwards", tool: "bash", pose: allowAll, before: []string{"bash " + input}, ran: []string{"bash"}, want: "ran bash",
+			setup: func(_ *bench, f *fakeScripts) { f.crash = true }, after: []string{`(after bash "ran bash" false)`},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -31,20 +31,28 @@ func TestBefore(t *testing.T) {
 	}{
 		{name: "none", hooks: `[]`},
 		{name: "allows", hooks: `[{"event":"PreToolUse","command":"echo a >>ran"}]`, ran: []string{"a"}},
-		{name: "vetoes", hooks: `[{"event":"PreToolUse","command":"echo a >>ran; exit 1"},{"event":"PreToolUse","command":"echo b >>ran"}]`,
-			refused: "Blocked by PreToolUse hook: echo a >>ran; exit 1", ran: []string{"a"}},
-		{name: "the second vetoes", hooks: `[{"event":"PreToolUse","command":"echo a >>ran"},{"event":"PreToolUse","command":"exit 2"}]`,
-			refused: "Blocked by PreToolUse hook: exit 2", ran: []string{"a"}},
+		{
+			name: "vetoes", hooks: `[{"event":"PreToolUse","command":"echo a >>ran; exit 1"},{"event":"PreToolUse","command":"echo b >>ran"}]`,
+			refused: "Blocked by PreToolUse hook: echo a >>ran; exit 1", ran: []string{"a"},
+		},
+		{
+			name: "the second vetoes", hooks: `[{"event":"PreToolUse","command":"echo a >>ran"},{"event":"PreToolUse","command":"exit 2"}]`,
+			refused: "Blocked by PreToolUse hook: exit 2", ran: []string{"a"},
+		},
 		{name: "another tool", hooks: `[{"event":"PreToolUse","matcher":"write_file","command":"exit 1"}]`},
 		{name: "another command", hooks: `[{"event":"PreToolUse","matcher":"Bash(git pull:*)","command":"exit 1"}]`},
-		{name: "this command", hooks: `[{"event":"PreToolUse","matcher":"Bash(git push:*)","command":"exit 1"}]`,
-			refused: "Blocked by PreToolUse hook: exit 1"},
+		{
+			name: "this command", hooks: `[{"event":"PreToolUse","matcher":"Bash(git push:*)","command":"exit 1"}]`,
+			refused: "Blocked by PreToolUse hook: exit 1",
+		},
 		{name: "another event", hooks: `[{"event":"PostToolUse","command":"exit 1"},{"event":"UserPromptSubmit","command":"exit 1"},{"event":"SessionStart","command":"exit 1"}]`},
 		{name: "not found", hooks: `[{"event":"PreToolUse","command":"./no-such-program"}]`, logged: []string{"from=user settings, entry 1 reason=the shell could not run it (code 127)"}},
 		{name: "not executable", hooks: `[{"event":"PreToolUse","command":"./readme"}]`, logged: []string{"(code 126)"}},
 		{name: "a signal", hooks: `[{"event":"PreToolUse","command":"kill -9 $$"}]`, logged: []string{"ended by a signal"}},
-		{name: "too long", limit: 2 * time.Second, hooks: `[{"event":"PreToolUse","command":"echo a >>ran; sleep 1000"},{"event":"PreToolUse","command":"echo b >>ran"}]`,
-			logged: []string{"took longer than 2s"}, ran: []string{"a", "b"}},
+		{
+			name: "too long", limit: 2 * time.Second, hooks: `[{"event":"PreToolUse","command":"echo a >>ran; sleep 1000"},{"event":"PreToolUse","command":"echo b >>ran"}]`,
+			logged: []string{"took longer than 2s"}, ran: []string{"a", "b"},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -17,10 +17,14 @@ func TestDecode(t *testing.T) {
 	}{
 		{"no hooks", `{"model":"x"}`, "", "", nil},
 		{"null", `{"hooks":null}`, "", "", nil},
-		{"all events", `{"hooks":[{"event":"SessionStart","command":"a"},{"event":"PreToolUse","command":"b","matcher":"Bash"},{"event":"PostToolUse","command":"c","matcher":null},{"event":"SessionEnd","command":"d"},{"event":"UserPromptSubmit","command":"e","other":1}]}`,
-			"SessionStart|a PreToolUse|b PostToolUse|c SessionEnd|d UserPromptSubmit|e", "", nil},
-		{"some wrong", `{"hooks":[1,{"event":"Stop","command":"a"},{"event":"PreToolUse"},{"event":"PreToolUse","command":" "},{"event":"PreToolUse","command":"x","matcher":"Write(*)"},{"event":"PreToolUse","command":7},{"event":"PreToolUse","command":"y"}]}`,
-			"PreToolUse|y", "1: not an object of texts; 2: no event of ours; 3: no command; 4: no command; 5: the matcher is neither a tool name nor Bash(prefix); 6: not an object of texts", nil},
+		{
+			"all events", `{"hooks":[{"event":"SessionStart","command":"a"},{"event":"PreToolUse","command":"b","matcher":"Bash"},{"event":"PostToolUse","command":"c","matcher":null},{"event":"SessionEnd","command":"d"},{"event":"UserPromptSubmit","command":"e","other":1}]}`,
+			"SessionStart|a PreToolUse|b PostToolUse|c SessionEnd|d UserPromptSubmit|e", "", nil,
+		},
+		{
+			"some wrong", `{"hooks":[1,{"event":"Stop","command":"a"},{"event":"PreToolUse"},{"event":"PreToolUse","command":" "},{"event":"PreToolUse","command":"x","matcher":"Write(*)"},{"event":"PreToolUse","command":7},{"event":"PreToolUse","command":"y"}]}`,
+			"PreToolUse|y", "1: not an object of texts; 2: no event of ours; 3: no command; 4: no command; 5: the matcher is neither a tool name nor Bash(prefix); 6: not an object of texts", nil,
+		},
 		{"zero byte", `{"hooks":[{"event":"PreToolUse","command":"a\u0000b"}]}`, "", "1: no command", nil},
 		{"grouped by event", `{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"x"}]}]}}`, "", "hooks is not a list of {event, matcher, command}", nil},
 		{"empty file", ``, "", "", ErrSettings},
