@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -147,7 +148,7 @@ func start(ctx context.Context, o ServerOptions, slot chan struct{}) (_ *serving
 	ready := make(chan bool, 1)
 	go func() {
 		srv.Start()
-		ready <- srv.ReadyForConnections(startMost)
+		ready <- comesUp(srv)
 	}()
 	stop := func() { srv.Shutdown(); srv.WaitForShutdown() }
 	select {
@@ -190,6 +191,18 @@ func start(ctx context.Context, o ServerOptions, slot chan struct{}) (_ *serving
 		}
 	}
 	return s, nil
+}
+
+// comesUp waits until the server takes connections. The server's own wait looks
+// every 25 ms, which is longer than all of its start.
+func comesUp(srv *server.Server) bool {
+	const look, every = 100 * time.Microsecond, time.Millisecond
+	for end := time.Now().Add(startMost); time.Now().Before(end); time.Sleep(every) {
+		if srv.ReadyForConnections(look) {
+			return true
+		}
+	}
+	return false
 }
 
 // stop ends the server and frees its files; about 50 ms.
@@ -275,17 +288,26 @@ func makeStream(nc *nats.Conn, o ServerOptions) error {
 		// remember message ids.
 		Duplicates: 100 * time.Millisecond,
 	}
-	_, err = js.StreamInfo(streamName)
+	have, err := js.StreamInfo(streamName)
 	switch {
 	case errors.Is(err, nats.ErrStreamNotFound):
 		_, err = js.AddStream(conf)
-	case err == nil:
+	case err == nil && !sameStream(have.Config, *conf):
 		_, err = js.UpdateStream(conf)
 	}
 	if err != nil {
 		return fmt.Errorf("The event log cannot be opened: %w. If its folder %s is damaged, move it away and start again.", err, o.Dir)
 	}
 	return nil
+}
+
+// sameStream reports whether a stream is as wanted, in what makeStream sets: an
+// update writes a file, which no start needs.
+func sameStream(have, want nats.StreamConfig) bool {
+	return slices.Equal(have.Subjects, want.Subjects) && have.Storage == want.Storage && have.Retention == want.Retention &&
+		have.Discard == want.Discard && have.MaxBytes == want.MaxBytes && have.MaxAge == want.MaxAge &&
+		have.MaxMsgs == want.MaxMsgs && have.MaxConsumers == want.MaxConsumers && have.Replicas == want.Replicas &&
+		have.Duplicates == want.Duplicates
 }
 
 // serverLog passes what the server says to ours: warnings and worse.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,12 +40,19 @@ func stampOf(path string) stamp {
 // MarshalJSON writes [size, time].
 func (s stamp) MarshalJSON() ([]byte, error) { return json.Marshal([2]int64{s.size, s.time}) }
 
-// UnmarshalJSON reads [size, time].
+// UnmarshalJSON reads [size, time]. By hand: a start reads two for each stored
+// conversation.
 func (s *stamp) UnmarshalJSON(b []byte) error {
-	var pair [2]int64
-	err := json.Unmarshal(b, &pair)
-	s.size, s.time = pair[0], pair[1]
-	return err
+	inner, open := strings.CutPrefix(string(b), "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	size, at, two := strings.Cut(inner, ",")
+	var errs [2]error
+	s.size, errs[0] = strconv.ParseInt(strings.TrimSpace(size), 10, 64)
+	s.time, errs[1] = strconv.ParseInt(strings.TrimSpace(at), 10, 64)
+	if !open || !closed || !two || errs != [2]error{} {
+		return fmt.Errorf("store: %q is no size and time", b)
+	}
+	return nil
 }
 
 // compact is a contract.Summary at about half the size: times in ms, one copy

@@ -114,10 +114,9 @@ func acquire(p config.Paths, try func(*os.File) (bool, error)) (*Lock, error) {
 	}
 	err = f.Truncate(0)
 	if err == nil {
+		// Not synced: the content is for those who find the lock taken, and
+		// nobody holds it after the machine has lost what was not synced.
 		_, err = f.WriteAt(mine, 0)
-	}
-	if err == nil {
-		err = f.Sync()
 	}
 	if err != nil {
 		f.Close()
