@@ -7,9 +7,15 @@
 // shape; what a command means is decided by the actor it is for.
 //
 // It promises: every request of a connection is answered, with a value or a
-// typed failure; events reach a subscription in log order, each exactly once,
-// or it is told with a gap which ones the log no longer holds. A slow reader
-// falls behind in the log and costs nobody else anything.
+// typed failure, but a notification and what is left when the connection ends;
+// commands of one connection to one conversation reach it in the order of their
+// frames; the answer to a subscribe comes before its first event; events reach a
+// subscription in log order, each exactly once, or it is told with a gap which
+// ones the log no longer holds. A slow reader falls behind in the log and costs
+// nobody else anything. A WebSocket that the service ends hears why: 4001 when
+// the service stops, 1012 when only its own part ended, 1009 for a frame over
+// the limit, 1013 when there is no room for another window, 1011 after a fault;
+// whoever comes back goes on behind its last sequence number.
 //
 // It asks of others: a msg.EventLog to read, msg.Commands to serve, the store,
 // secret, inspect and supervisors by their names.

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"html"
 	"io"
 	"io/fs"
@@ -42,6 +43,16 @@ func (d *doors) handler() http.Handler {
 	}
 	mux.HandleFunc("/", d.servePage)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch fault := recover(); fault {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(fault) // The server's own way to end a connection.
+			default:
+				failure := d.internal("page fault", "path", r.URL.Path, "fault", fmt.Sprint(fault))
+				http.Error(w, failure.Message, http.StatusInternalServerError)
+			}
+		}()
 		d.metrics.http.Inc()
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")

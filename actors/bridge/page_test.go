@@ -176,3 +176,16 @@ func TestHealth(t *testing.T) {
 	check("/readyz", 200, "ready")
 	check("/healthz", 200, "ok")
 }
+
+// A fault in a handler is a sentence, a line in the log, and no dead connection.
+func TestHTTP_Panic(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.Ready = func() bool { panic("of a test") } })
+	status, _, body := r.do("GET", "/readyz?token="+ownerToken, "")
+	if status != http.StatusInternalServerError || !strings.Contains(body, "reference") || !strings.Contains(r.logs.String(), "level=ERROR") {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, _, _ := r.do("GET", "/healthz", ""); status != http.StatusOK {
+		t.Errorf("%d", status)
+	}
+}
