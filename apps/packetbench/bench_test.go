@@ -548,6 +548,9 @@ func rss(tb testing.TB, pid int) float64 {
 	return kb / 1024
 }
 
+// atRest is how long a service has nothing to do before its memory is measured.
+const atRest = 3 * restEvery
+
 // BenchmarkMemory: resident memory with 100 open idle conversations, and what
 // 10,000 stored ones add. Goals: at most 45 MB and 10 MB.
 func BenchmarkMemory(b *testing.B) {
@@ -562,7 +565,7 @@ func BenchmarkMemory(b *testing.B) {
 			w = p.window(b) // 64 subscriptions a connection.
 		}
 	}
-	time.Sleep(3 * time.Second) // The figure is of a service at rest.
+	time.Sleep(atRest)
 	b.ReportMetric(rss(b, p.cmd.Process.Pid), "MB_100_open")
 
 	one := serve(b, b.TempDir(), nil)
@@ -576,7 +579,7 @@ func BenchmarkMemory(b *testing.B) {
 		b.Fatalf("%d conversations listed", len(list))
 	}
 	one.window(b).must(contract.MethodListConversations, struct{}{}, nil)
-	time.Sleep(3 * time.Second)
+	time.Sleep(atRest)
 	b.ReportMetric(rss(b, stored.cmd.Process.Pid)-rss(b, one.cmd.Process.Pid), "MB_for_10000_stored")
 	b.ReportMetric(0, "ns/op")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,9 +32,15 @@ func (c *serveCmd) Run(g *Globals) error {
 	}
 	s := newService(cfg, newLogger(g.Stderr, cfg), g.Getenv)
 	s.signals = make(chan os.Signal, 2)
-	if err := s.start(); err != nil {
+	settle := startFast()
+	err = s.start()
+	settle()
+	if err != nil {
 		return &ExitError{exitFailure, err.Error()}
 	}
+	ctx, endTrim := context.WithCancel(context.Background())
+	defer endTrim()
+	go trim(ctx)
 	url := s.run.URL + "/?token=" + s.run.OwnerToken
 	fmt.Fprintln(g.Stdout, config.ReadyLinePrefix+url)
 	if cfg.Open {
