@@ -197,6 +197,16 @@ func (Error) event()              {}
 // HTML escapes, so that a golden file reads like the text it holds.
 func Encode(e Event) ([]byte, error) {
 	switch v := e.(type) {
+	case Chunk:
+		// Most of all events, most of them plain: a tenth of the cost of an
+		// encoder.
+		if plain(string(v)) {
+			out := make([]byte, 0, len(v)+2)
+			out = append(out, '"')
+			out = append(out, v...)
+			return append(out, '"'), nil
+		}
+		return Marshal(v)
 	case ThinkingStop:
 		return []byte("null"), nil
 	case PlanBlock:
@@ -215,6 +225,17 @@ func Encode(e Event) ([]byte, error) {
 	default:
 		return Marshal(e)
 	}
+}
+
+// plain reports whether s stands in JSON as it is: printable ASCII without quotes
+// and backslashes.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // Marshal is json.Marshal without HTML escapes and without a final newline.

@@ -312,3 +312,21 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// The short way for plain text writes what the encoder would, for every byte.
+func TestEncode_Chunk(t *testing.T) {
+	t.Parallel()
+	texts := []string{"", "plain text", "\u2028", "\u00e9", "\xc3", "a\xffb"}
+	for c := range 256 {
+		texts = append(texts, string([]byte{'a', byte(c), 'b'}))
+	}
+	for _, text := range texts {
+		want, err := Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Encode(Chunk(text)); err != nil || string(got) != string(want) {
+			t.Errorf("%q became %s, want %s: %v", text, got, want, err)
+		}
+	}
+}

@@ -561,6 +561,9 @@ func openIn(m msg.SaveConversation) opened {
 		}
 		return h.open()
 	}
+	if !saysOpen(m.Journal) {
+		return opened{} // The usual line of a stream, which may be long.
+	}
 	set, reset := journal.Heads(m.Journal)
 	var h head
 	var out opened
@@ -575,6 +578,17 @@ func openIn(m msg.SaveConversation) opened {
 	}
 	out.are = h.open().are
 	return out
+}
+
+// saysOpen reports whether lines may hold a field of an open turn: it looks for
+// the keys only, which text may hold too.
+func saysOpen(lines []byte) bool {
+	for key := range openFields {
+		if bytes.Contains(lines, []byte(`"`+key+`"`)) {
+			return true
+		}
+	}
+	return bytes.Contains(lines, []byte(`"head":`))
 }
 
 func (a *actor) remove(id contract.ConversationID, answer func(any)) {
