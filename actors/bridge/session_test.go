@@ -33,8 +33,10 @@ func TestFrames(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":"x y","method":"list_audit"}`, `{"jsonrpc":"2.0","id":"x y","result":[]}`},
 		{`{"jsonrpc":"2.0","id":1.50,"method":"list_audit"}`, `{"jsonrpc":"2.0","id":1.50,"result":[]}`},
 		{`{"jsonrpc":"2.0","id":null,"method":"list_audit"}`, `{"jsonrpc":"2.0","id":null,"result":[]}`},
-		{`[{"jsonrpc":"2.0","id":1,"method":"list_audit"},{"jsonrpc":"2.0","method":"list_audit"},{"jsonrpc":"2.0","id":2,"method":"list_keys"}]`,
-			`[{"jsonrpc":"2.0","id":1,"result":[]},{"jsonrpc":"2.0","id":2,"result":[]}]`},
+		{
+			`[{"jsonrpc":"2.0","id":1,"method":"list_audit"},{"jsonrpc":"2.0","method":"list_audit"},{"jsonrpc":"2.0","id":2,"method":"list_keys"}]`,
+			`[{"jsonrpc":"2.0","id":1,"result":[]},{"jsonrpc":"2.0","id":2,"result":[]}]`,
+		},
 		{`[{"jsonrpc":"2.0","id":1,"method":"list_audit"}]`, `[{"jsonrpc":"2.0","id":1,"result":[]}]`},
 		{`[1]`, `[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A request is an object with jsonrpc, method, params and id."}}]`},
 		{`[]`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A batch must hold at least one request."}}`},

@@ -351,7 +351,7 @@ func (f *fakeTurn) HandleMessage(_ gen.PID, message any) error {
 
 func (f *fakeTurn) HandleCall(gen.PID, gen.Ref, any) (any, error)      { return nil, nil }
 func (f *fakeTurn) HandleInspect(gen.PID, ...string) map[string]string { return nil }
-func (f *fakeTurn) Terminate(error) { f.end.Do(func() { close(f.over) }) }
+func (f *fakeTurn) Terminate(error)                                    { f.end.Do(func() { close(f.over) }) }
 
 func (f *fakeTurn) say(message any) { _ = f.Send(f.Parent(), message) }
 

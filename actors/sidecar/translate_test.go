@@ -80,8 +80,10 @@ func TestNegotiate(t *testing.T) {
 		warns   bool
 		refused string
 	}{
-		{n(11), false, ""}, {n(12), true, ""},
-		{n(10), false, "speaks protocol 10, PacketBench needs 11 or newer"}, {nil, false, "speaks protocol none"},
+		{n(11), false, ""},
+		{n(12), true, ""},
+		{n(10), false, "speaks protocol 10, PacketBench needs 11 or newer"},
+		{nil, false, "speaks protocol none"},
 	} {
 		warning, err := negotiate(tc.version)
 		if (warning != "") != tc.warns || (err != nil) != (tc.refused != "") {
