@@ -9,6 +9,11 @@
 // memory. Its last words are exactly one done or error and then
 // msg.TurnClosed.
 //
+// Around each call that the gates let through, and at the first turn and the end
+// of a session, it runs the person's hooks (package hook). What it hands on from
+// turn to turn is one msg.ToolState; whoever drops that calls its Close, which
+// ends background processes and then runs the SessionEnd hooks.
+//
 // It asks of the conversation: an answer to every msg.Ask and msg.AskEdit, a
 // msg.LedgerWritten for every msg.RequestUsage with a line, and msg.CancelTurn
 // to stop, which aborts the stream and kills the tools' process groups at once.
