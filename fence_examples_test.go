@@ -115,6 +115,8 @@ func TestFence_Examples(t *testing.T) {
 
 		{"unfinished", "marker", files{"actors/bus/a.go": goFile("bus") + "// TO" + "DO: later.\n"}, "a known gap"},
 		{"unfinished", "stub", files{"ui/src/view/a.tsx": "throw new Error('Not impl" + "emented')\n"}, "a stub is not merged"},
+		{"unfinished", "data", files{"ui/src/view/a.test.ts": "send('TO" + "DO')\n"}, ""},
+		{"unfinished", "quoted comment", files{"ui/src/view/a.ts": "x('A') // TO" + "DO 'B'\n"}, "a known gap"},
 		{"unfinished", "gap", files{"actors/bus/a.go": goFile("bus") + "// Gap: issue 9.\n"}, ""},
 
 		{"machine", "home", files{"docs/a.md": "see /ro" + "ot/notes\n"}, "path of one machine"},

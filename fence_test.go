@@ -598,6 +598,9 @@ func checkConformanceName(h house) (found []finding) {
 	return found
 }
 
+// A string that is nothing but one of the words is data, a prompt of a test say.
+var quotedWord = regexp.MustCompile("'[A-Z]+'|\"[A-Z]+\"|`[A-Z]+`")
+
 var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X|HA` + `CK)\b|(?i:not (yet )?impl` + `emented)`)
 
 func checkUnfinished(h house) (found []finding) {
@@ -606,7 +609,7 @@ func checkUnfinished(h house) (found []finding) {
 			continue
 		}
 		for i, line := range strings.Split(string(h.texts[p]), "\n") {
-			if m := unfinished.FindString(line); m != "" {
+			if m := unfinished.FindString(quotedWord.ReplaceAllString(line, "''")); m != "" {
 				found = append(found, finding{p + ":" + strconv.Itoa(i+1), m, "a known gap is a comment \"Gap: ...\" with an issue or ADR number; a stub is not merged"})
 			}
 		}
