@@ -27,7 +27,7 @@ GCIORDER := --custom-order -s standard -s default -s 'prefix($(MODULE))'
 GOFILES   = $(shell git ls-files -co --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help run build ui sidecar dev gen gen-check fmt fmt-check fmt-go fmt-imports fmt-page lint fence vet staticcheck
+.PHONY: help run build ui sidecar dev gen gen-check fmt fmt-check fmt-go fmt-imports fmt-page lint fence modules vet staticcheck
 .PHONY: shellcheck lint-page test test-race test-norace test-page conformance integration e2e fuzz bench cross deps ci clean
 
 help: ## this list
@@ -72,10 +72,14 @@ fmt-page:
 	@.ci/npm fmt-check ui
 	@.ci/npm fmt-check sidecar
 
-lint: fence vet staticcheck shellcheck lint-page ## house rules, vet, staticcheck, shellcheck, eslint, tsc
+lint: fence modules vet staticcheck shellcheck lint-page ## house rules, modules, vet, staticcheck, shellcheck, eslint, tsc
 
 fence: ## the house rules alone
 	@$(GO) test -json -count=1 . | $(TALLY) go fence
+
+modules:
+	@$(GO) mod tidy -diff
+	@$(GO) mod verify
 
 vet:
 	@$(GO) vet -tags '$(TAGS)' . ./.ci/tally $(ROOMS)
