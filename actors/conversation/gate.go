@@ -75,6 +75,11 @@ func editInProject(name, arguments, project string) bool {
 	return true
 }
 
+// executed are places inside a project whose content other programs run
+// unasked: hooks, MCP servers, slash commands. An edit there is a command for
+// later, so it blocks like one. Ours; tools-permissions.md 7 knows no such row.
+var executed = []string{".git", ".claude", ".packetbench", ".mcp.json"}
+
 var drive = regexp.MustCompile(`^[A-Za-z]:`)
 
 // inside reports whether a path provably resolves inside the project, links
@@ -104,7 +109,8 @@ func inside(p, project string) bool {
 				return false
 			}
 			rel, err := filepath.Rel(root, filepath.Join(real, rest))
-			return err == nil && filepath.IsLocal(rel)
+			return err == nil && filepath.IsLocal(rel) && !slices.ContainsFunc(strings.Split(filepath.ToSlash(rel), "/"),
+				func(part string) bool { return slices.Contains(executed, strings.ToLower(part)) })
 		}
 		parent := filepath.Dir(at)
 		if parent == at {
