@@ -8,7 +8,7 @@ import { Registry, type RegistryOptions } from './registry.js'
 import { decodeRequest } from './request.js'
 import { frames } from './stdio.js'
 
-/** How long closing may take before the process leaves anyway; the host waits 2 s, twice. */
+/** How long closing may take before the process leaves anyway; the host sends a signal after 2 s. */
 const CLOSE_MS = 3500
 
 /** What the parts that vary are. */

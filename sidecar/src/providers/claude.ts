@@ -60,6 +60,9 @@ const INTERRUPT_MS = 2500
 /** How long a child may take to leave after its input ended. */
 const LEAVE_MS = 2000
 
+/** How long it may take after a signal. The host waits 2 s for all of us. */
+const SIGNAL_MS = 1000
+
 /** How long a prompt waits for the call that it belongs to to be shown. */
 const SHOWN_MS = 1000
 
@@ -525,10 +528,12 @@ class ClaudeSession implements ProviderSession, Member {
     if (now || !(await within(gone, LEAVE_MS))) {
       live.abort.abort()
       live.query.close()
+      // The SDK would wait 2 s for it before it says anything.
+      child?.kill('SIGTERM')
     }
-    if (await within(gone, LEAVE_MS)) return
+    if (await within(gone, SIGNAL_MS)) return
     child?.kill('SIGKILL')
-    await within(gone, LEAVE_MS)
+    await within(gone, SIGNAL_MS)
   }
 
   /** Ends a turn, once. */

@@ -37,6 +37,8 @@ export class Pool {
     if (signal.aborted) return false
     if (this.places.has(member)) return true
     if (this.waiters.length === 0 && (await this.take(member))) return true
+    // The signal may have come while the place was looked for.
+    if (signal.aborted) return false
     onWait()
     return new Promise((resolve) => {
       const waiter: Waiter = {

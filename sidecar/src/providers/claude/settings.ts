@@ -65,7 +65,7 @@ const passed = [
 ]
 
 /** Requests are tried this often again: an unusable key or address shows within 10 s. */
-const retries = '3'
+const retries = '2'
 
 /** The whole environment of one child; `env` of the SDK replaces, it does not add. */
 export function childEnv(
