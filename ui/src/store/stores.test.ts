@@ -3,6 +3,7 @@ import type { Frame } from '../../test/fakeSocket'
 import { fakeService, settle } from '../../test/fakeSocket'
 import { createCommands } from '../net/command'
 import { createLink } from '../net/socket'
+import { readStored } from './storage'
 import type { Bench } from './stores'
 import { createBench } from './stores'
 
@@ -16,6 +17,7 @@ const soon = (f: () => void) => {
 }
 
 function setup(answers: Record<string, (f: Frame) => unknown> = {}) {
+  let refused = false
   let messages: object[] = []
   let seq = 10
   const service = fakeService({
@@ -28,7 +30,7 @@ function setup(answers: Record<string, (f: Frame) => unknown> = {}) {
   })
   const link = createLink({
     open: service.open,
-    probe: () => Promise.resolve('other'),
+    probe: () => Promise.resolve(refused ? 'unauthorized' : 'other'),
     random: () => 0.5,
   })
   const bench = createBench(link, createCommands(link), soon)
@@ -61,6 +63,13 @@ function setup(answers: Record<string, (f: Frame) => unknown> = {}) {
     feed,
     setMessages: (m: object[]) => (messages = m),
     drop: () => service.last().drop(),
+    /** As another start of the service does to an old cookie. */
+    refuse: async () => {
+      refused = true
+      await vi.advanceTimersByTimeAsync(10_000)
+      service.last().drop()
+      await settle()
+    },
     reconnect: async () => {
       await vi.advanceTimersByTimeAsync(10_000)
       await connect()
@@ -238,6 +247,21 @@ describe('sending', () => {
     expect(t.calls('send_api_agent_message')).toEqual([])
     expect(t.bench.store.getState().drafts['c-1']).toBe('later')
     expect(t.bench.store.getState().composerErrors['c-1']).toContain('not sent')
+  })
+
+  // F41 ends with a new sign-in, and that loads the page anew.
+  it('returns to the stored draft when the page is no longer signed in', async () => {
+    const t = setup()
+    await t.connect()
+    t.bench.actions.open('c-1')
+    await settle()
+    t.drop()
+    type(t.bench, 'first')
+    type(t.bench, 'second')
+    await t.refuse()
+    expect(t.bench.store.getState().link.phase).toBe('unauthorized')
+    expect(t.bench.store.getState().outbox).toEqual([])
+    expect(readStored('draft', 'c-1')).toBe('first\nsecond')
   })
 
   it('does not send again what had arrived before the connection broke', async () => {

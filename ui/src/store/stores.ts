@@ -308,6 +308,11 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
     dropItem(item)
   }
 
+  /** Last one first: each goes in front of those behind it. */
+  const giveAllBack = (): void => {
+    for (const item of [...get().outbox].reverse()) giveBack(item)
+  }
+
   const transmit = async (item: OutboxItem): Promise<void> => {
     mark(item, 'sending')
     try {
@@ -475,6 +480,8 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
     link.onState((state) => {
       const was = get().link.phase
       set({ link: state })
+      // Signing in again loads the page anew, which keeps drafts and nothing else.
+      if (state.phase === 'unauthorized' && was !== 'unauthorized') giveAllBack()
       if (state.phase !== 'open' || was === 'open') return
       // Whatever was waiting for the connection goes on from here.
       if (get().summaries === undefined) reloadList()
