@@ -325,7 +325,7 @@ func (t *oneTurn) params(ctx context.Context) (contract.StartParams, error) {
 		return p, &ExitError{exitFailure, fmt.Sprintf("%s is not ready. %s", row.Label, row.Badge.Hint)}
 	}
 	if row.Row == contract.RowDemo && t.cmd.Provider == "" {
-		fmt.Fprintln(t.log, "No provider is ready, so the offline demo answers. Store a key with: packetbench key set anthropic")
+		fmt.Fprintln(t.log, whyDemo(rows))
 	}
 	p.Provider, p.Row = row.Provider, row.Row
 	if p.Model == "" {
@@ -335,6 +335,17 @@ func (t *oneTurn) params(ctx context.Context) (contract.StartParams, error) {
 		p.Model = row.Models[0].Value
 	}
 	return p, nil
+}
+
+// whyDemo says why nobody else answers a run without --provider. A custom
+// endpoint may be ready all the same: it is in no auto-pick order.
+func whyDemo(rows []contract.ProviderRow) string {
+	for _, r := range rows {
+		if r.Provider == contract.ProviderCustom && r.Badge.Status == contract.BadgeReady {
+			return "The offline demo answers. " + r.Label + " is ready; it is chosen only by name: --provider custom --model M"
+		}
+	}
+	return "No provider is ready, so the offline demo answers. Store a key with: packetbench key set anthropic"
 }
 
 // pickRow finds the row of a provider or row id; without one, the first that is

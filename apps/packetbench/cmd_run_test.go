@@ -398,6 +398,18 @@ func TestRun_InterruptedInTheQueue(t *testing.T) {
 	}
 }
 
+func TestWhyDemo(t *testing.T) {
+	t.Parallel()
+	custom := contract.ProviderRow{Provider: contract.ProviderCustom, Label: "Custom", Badge: contract.Badge{Status: contract.BadgeReady}}
+	if got := whyDemo([]contract.ProviderRow{custom}); !strings.Contains(got, "Custom is ready") || !strings.Contains(got, "--provider custom") {
+		t.Errorf("with a custom endpoint: %q", got)
+	}
+	custom.Badge.Status = contract.BadgeMissingKey
+	if got := whyDemo([]contract.ProviderRow{custom}); !strings.Contains(got, "No provider is ready") {
+		t.Errorf("with none: %q", got)
+	}
+}
+
 func TestPickRow(t *testing.T) {
 	t.Parallel()
 	row := func(id contract.RowID, provider contract.ProviderID, s contract.BadgeStatus) contract.ProviderRow {
