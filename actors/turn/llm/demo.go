@@ -107,7 +107,7 @@ func (d *demoProvider) Stream(ctx context.Context, _ string, req Request, emit f
 		if planning || demoRefusedByPlan(&s) {
 			p.say("\n\n## Plan\n\n1. Read the files that matter in this project.\n2. Write `" + config.DemoFile + "` with a short note.\n3. Run `echo hello` to show a command.\n\nLeave plan mode and send a prompt with the words edit and run to carry it out.")
 		} else {
-			p.say("\n\nTry a prompt with one of the words edit, run, plan or fail. Add a key in Settings > Providers to talk to a model.")
+			p.say("\n\nTry a prompt with one of the words edit, run, plan or fail. Add a key in Settings > API keys to talk to a model.")
 		}
 	}
 	if p.err != nil {

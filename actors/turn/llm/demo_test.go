@@ -78,6 +78,7 @@ func TestDemo(t *testing.T) {
 		{name: "edit and run", prompt: "edit, then run", tools: demoTools, answer: ok, calls: []string{list, read, "write_file", runs}},
 		{name: "credit is no edit", prompt: "my credit, prune", tools: demoTools, answer: ok, calls: []string{list, read}},
 		{name: "fail", prompt: "fail please", tools: demoTools, answer: ok, calls: []string{list, read}, err: "failed on purpose"},
+		{name: "where a key goes", prompt: "hello", tools: demoTools, answer: ok, calls: []string{list, read}, says: []string{"Settings > API keys"}},
 		{name: "plan by prompt", prompt: "plan an edit and run", tools: demoTools, answer: ok, calls: []string{list, read}, says: []string{"\n## Plan\n"}},
 		{name: "plan by mode", system: "Plan mode is active.", prompt: "edit", tools: demoTools, answer: ok, calls: []string{list, read}, says: []string{"\n## Plan\n"}},
 		{name: "a system prompt that speaks of plans", system: "Make a plan.", prompt: "hello", tools: demoTools, answer: ok, calls: []string{list, read}},
