@@ -2,6 +2,7 @@ package supervisors
 
 // Seen by the tests of this folder that need a real node.
 var (
-	Options    = options
-	LogAdaptor = newLogger
+	Options      = options
+	LogAdaptor   = newLogger
+	HandlerWaits = handlerWaits
 )

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -35,6 +36,11 @@ func child() {
 		return
 	}
 	n.SettleSignals()
+	// Otherwise a start would take the whole of the bound, and nobody noticed.
+	stacks := make([]byte, 1<<20)
+	if !supervisors.HandlerWaits.Match(stacks[:runtime.Stack(stacks, true)]) {
+		w.WriteString("Ergo's handler is not recognised; ")
+	}
 	got := make(chan os.Signal, 1)
 	signal.Notify(got, os.Interrupt, syscall.SIGTERM)
 	raise(syscall.SIGTERM)
