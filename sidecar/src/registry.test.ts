@@ -171,7 +171,7 @@ test('an error during start ends the session; later ones end only their turn', a
   await expect
     .poll(() => {
       emit({ type: 'error', message: 'later' }, turn)
-      return sent.filter((e) => e.sessionId === 'b').length
+      return sent.filter((e) => e.type === 'error' && e.sessionId === 'b').length
     })
     .toBe(1)
   say({ type: 'send_message', sessionId: 'b', content: 'x' })

@@ -386,6 +386,8 @@ class ClaudeSession implements ProviderSession, Member {
         ],
       },
       includePartialMessages: true,
+      // For their usage; what sub-agents say is not shown as the answer.
+      forwardSubagentText: true,
       settingSources: [],
       // The check asks the vendor about every address before it is fetched.
       settings: { skipWebFetchPreflight: true },

@@ -167,6 +167,35 @@ test('a sub-agent shows its calls, is counted apart, and its words are not the a
   ])
 })
 
+test('what sub-agents spent beyond what was seen is shared by their requests', () => {
+  const said = (agent: string, id: string): unknown => ({
+    type: 'assistant',
+    parent_tool_use_id: agent,
+    message: { id, model: 'm', content: [], usage: { input_tokens: 10, output_tokens: 1 } },
+  })
+  const out = play([
+    said('a', 'm1'),
+    said('b', 'm2'),
+    said('b', 'm3'),
+    {
+      ...ended,
+      usage: { input_tokens: 5, output_tokens: 6 },
+      model_usage_since_last_result: {
+        one: { inputTokens: 30, outputTokens: 50 },
+        two: { inputTokens: 5, outputTokens: 59 },
+      },
+    },
+  ])
+  const summaries = out.flatMap((e) =>
+    'type' in e && e.type === 'turn_summary' ? [[e.address, e.inputTokens, e.outputTokens]] : [],
+  )
+  expect(summaries).toEqual([
+    ['a', 10, 34],
+    ['b', 20, 69],
+    [undefined, 5, 6],
+  ])
+})
+
 test('text that did not stream is taken from the whole message', () => {
   const whole = {
     type: 'assistant',

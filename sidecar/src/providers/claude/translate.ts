@@ -402,8 +402,8 @@ function result(state: State, m: Fields): Translated {
     return { state: afterTurn(state), events: [], end: 'unknown_resume' }
   }
   const events: ProviderEvent[] = [...stopThinking(state).events]
-  for (const [address, messages] of state.agents) {
-    events.push({ type: 'turn_summary', ...counts([...messages.values()].reduce(sum)), address })
+  for (const [address, usage] of agentUsage(state.agents, m)) {
+    events.push({ type: 'turn_summary', ...counts(usage), address })
   }
   const aborted = textOf(m['terminal_reason'])?.startsWith('aborted_') === true
   const failed = m['is_error'] === true && !aborted
@@ -437,7 +437,11 @@ export function afterTurn(state: State): State {
  */
 function usageOfTurn(m: Fields, agents: boolean): Usage {
   const usage = usageOf(m['usage'])
-  if (spent(usage) || agents) return usage
+  return spent(usage) || agents ? usage : usageOfModels(m)
+}
+
+/** Everything that was spent since the last result, whoever spent it. */
+function usageOfModels(m: Fields): Usage {
   return Object.values(fieldsOf(m['model_usage_since_last_result']) ?? {})
     .map((value) => {
       const f = fieldsOf(value) ?? {}
@@ -449,7 +453,49 @@ function usageOfTurn(m: Fields, agents: boolean): Usage {
         reasoning: undefined,
       }
     })
-    .reduce(sum, usage)
+    .reduce(sum, usageOf(undefined))
+}
+
+/**
+ * The usage of each sub-agent. Their messages are seen before their output was
+ * counted; what the result knows beyond them is shared out by their number of
+ * requests, so that the sum is right, and each share where only one ran.
+ */
+function agentUsage(agents: State['agents'], m: Fields): [address: string, usage: Usage][] {
+  const seen = [...agents].map(([address, messages]) => ({
+    address,
+    requests: messages.size,
+    usage: [...messages.values()].reduce(sum, usageOf(undefined)),
+  }))
+  const known = seen.map((a) => a.usage).reduce(sum, usageOf(m['usage']))
+  const all = usageOfModels(m)
+  let requests = seen.reduce((n, a) => n + a.requests, 0)
+  let rest: Usage = {
+    input: Math.max(0, all.input - known.input),
+    output: Math.max(0, all.output - known.output),
+    cacheRead: Math.max(0, all.cacheRead - known.cacheRead),
+    cacheCreation: Math.max(0, all.cacheCreation - known.cacheCreation),
+    reasoning: undefined,
+  }
+  return seen.map((agent) => {
+    const part = (n: number): number => Math.round((n * agent.requests) / Math.max(1, requests))
+    const share: Usage = {
+      input: part(rest.input),
+      output: part(rest.output),
+      cacheRead: part(rest.cacheRead),
+      cacheCreation: part(rest.cacheCreation),
+      reasoning: undefined,
+    }
+    requests -= agent.requests
+    rest = {
+      input: rest.input - share.input,
+      output: rest.output - share.output,
+      cacheRead: rest.cacheRead - share.cacheRead,
+      cacheCreation: rest.cacheCreation - share.cacheCreation,
+      reasoning: undefined,
+    }
+    return [agent.address, sum(agent.usage, share)]
+  })
 }
 
 function usageOf(value: unknown): Usage {
