@@ -199,6 +199,11 @@ type ToolCall struct {
 	ModifiedPaths []string   `json:"modified_paths,omitempty"`
 	Stdout        *string    `json:"stdout,omitempty"`
 	Stderr        *string    `json:"stderr,omitempty"`
+	// LinesAdded and LinesRemoved count the lines that an edit changed in the
+	// file as it was written; a changed line is one of each. Absent when no edit
+	// was written, and when the file was no text before.
+	LinesAdded   *int `json:"lines_added,omitempty"`
+	LinesRemoved *int `json:"lines_removed,omitempty"`
 	// DeniedBy is set when a prompt for this call was not allowed.
 	DeniedBy DecidedBy `json:"denied_by,omitempty"`
 }

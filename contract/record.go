@@ -104,6 +104,8 @@ type RecordCall struct {
 	ModifiedPaths []string   `json:"modifiedPaths,omitempty"`
 	Stdout        *string    `json:"stdout,omitempty"`
 	Stderr        *string    `json:"stderr,omitempty"`
+	LinesAdded    *int       `json:"linesAdded,omitempty"`
+	LinesRemoved  *int       `json:"linesRemoved,omitempty"`
 	DeniedBy      DecidedBy  `json:"deniedBy,omitempty"`
 
 	Extra map[string]json.RawMessage `json:"-"`

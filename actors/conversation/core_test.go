@@ -252,6 +252,26 @@ func TestTaint_OutranksTableAndSession(t *testing.T) {
 	b.expect()
 }
 
+// What an edit changed is kept and shown, a count of 0 included.
+func TestToolFacts_Lines(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	turn := b.start(contract.ModeAllowAll)
+	b.emit(turn, contract.ToolStart{ID: "w", Name: "write_file"}, contract.ToolStart{ID: "b", Name: "bash"})
+	b.c.toolFacts(msg.ToolFacts{Turn: turn, ID: "w", LinesAdded: new(3), LinesRemoved: new(0)})
+	b.c.toolFacts(msg.ToolFacts{Turn: turn, ID: "b"})
+	calls := viewMessage(b.c.message()).ToolCalls
+	if len(calls) != 2 {
+		t.Fatalf("%d calls; want 2", len(calls))
+	}
+	if w := calls[0]; w.LinesAdded == nil || *w.LinesAdded != 3 || w.LinesRemoved == nil || *w.LinesRemoved != 0 {
+		t.Errorf("the edit shows %v and %v; want 3 and 0", w.LinesAdded, w.LinesRemoved)
+	}
+	if calls[1].LinesAdded != nil || calls[1].LinesRemoved != nil {
+		t.Error("a command shows lines")
+	}
+}
+
 func TestPlan_OrderOfEffects(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

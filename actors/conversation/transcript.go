@@ -220,6 +220,9 @@ func (c *core) toolFacts(f msg.ToolFacts) {
 		if f.ModifiedPaths != nil {
 			call.ModifiedPaths = f.ModifiedPaths
 		}
+		if f.LinesAdded != nil {
+			call.LinesAdded, call.LinesRemoved = f.LinesAdded, f.LinesRemoved
+		}
 		c.changes.put(c.live.message)
 	}
 	if f.Tainting {

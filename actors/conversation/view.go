@@ -62,7 +62,7 @@ func viewMessage(m *contract.RecordMessage) contract.Message {
 		v.ToolCalls = append(v.ToolCalls, contract.ToolCall{
 			ID: t.ID, Name: t.Name, Status: t.Status, File: t.File, Summary: t.Summary, Content: t.FullContent,
 			Input: t.Input, ExitCode: t.ExitCode, ModifiedPaths: t.ModifiedPaths, Stdout: t.Stdout, Stderr: t.Stderr,
-			DeniedBy: t.DeniedBy,
+			LinesAdded: t.LinesAdded, LinesRemoved: t.LinesRemoved, DeniedBy: t.DeniedBy,
 		})
 	}
 	if m.Error != "" { // What a window appends when it hears the error.

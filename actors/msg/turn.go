@@ -90,8 +90,11 @@ type (
 		File          string
 		ExitCode      *int64
 		ModifiedPaths []string
-		Tainting      bool
-		Source        contract.Source
+		// LinesAdded and LinesRemoved count what an edit wrote; nil when
+		// nothing was written or the file was no text before.
+		LinesAdded, LinesRemoved *int
+		Tainting                 bool
+		Source                   contract.Source
 	}
 	// Ask wants a permission; answered by PermissionAnswer to the alias.
 	Ask struct {

@@ -328,8 +328,8 @@ func (l *loop) runTools(ctx context.Context, calls []llm.ToolUseEnd) {
 	var wg sync.WaitGroup
 	for i, c := range calls {
 		wg.Go(func() {
-			ran := false
-			r := l.runTool(ctx, c, &ran)
+			var o outcome
+			r := l.runTool(ctx, c, &o)
 			if ctx.Err() != nil && r.IsError {
 				r = tool.Result{Content: contract.TextCancelledByUser, IsError: true}
 			}
@@ -338,14 +338,14 @@ func (l *loop) runTools(ctx context.Context, calls []llm.ToolUseEnd) {
 			}
 			l.host.facts(msg.ToolFacts{
 				Turn: l.spec.Turn, ID: c.ID, ExitCode: r.ExitCode, ModifiedPaths: r.ModifiedPaths,
-				Tainting: r.Tainting,
-				Source:   contract.Source{Origin: r.Origin, Label: c.Name, Locator: r.Locator},
+				LinesAdded: o.added, LinesRemoved: o.removed, Tainting: r.Tainting,
+				Source: contract.Source{Origin: r.Origin, Label: c.Name, Locator: r.Locator},
 			})
 			l.host.emit(contract.ToolResult{
 				ID: c.ID, Name: c.Name, Content: r.Content, IsError: r.IsError, Input: string(c.Arguments),
 			})
 			results[i] = llm.Block{Type: llm.BlockToolResult, ID: c.ID, Name: c.Name, Content: r.Content, IsError: r.IsError}
-			if ran {
+			if o.ran {
 				l.after(ctx, c, r)
 			}
 		})
@@ -356,9 +356,17 @@ func (l *loop) runTools(ctx context.Context, calls []llm.ToolUseEnd) {
 
 func refused(text string) tool.Result { return tool.Result{Content: text, IsError: true} }
 
-// runTool takes one call through the gates; ran says that the tool itself was
-// reached. Source: tools-permissions.md 6.
-func (l *loop) runTool(ctx context.Context, c llm.ToolUseEnd, ran *bool) (r tool.Result) {
+// outcome is what a call did besides its result.
+type outcome struct {
+	ran bool // The tool itself was reached.
+	// added and removed count the lines that an edit wrote; nil when no edit was
+	// written, or when what was there before is no text.
+	added, removed *int
+}
+
+// runTool takes one call through the gates and notes in o what it did. Source:
+// tools-permissions.md 6.
+func (l *loop) runTool(ctx context.Context, c llm.ToolUseEnd, o *outcome) (r tool.Result) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			r = refused(fmt.Sprintf("Error: the tool %s failed inside PacketBench (%v). Try another way.", c.Name, fault))
@@ -391,20 +399,20 @@ func (l *loop) runTool(ctx context.Context, c llm.ToolUseEnd, ran *bool) (r tool
 		}
 	}
 	if isEdit(c.Name) {
-		return l.runEdit(ctx, c, ran)
+		return l.runEdit(ctx, c, o)
 	}
-	return l.execute(ctx, c, ran, func() tool.Result { return l.tools.Run(ctx, c.Name, c.Arguments) })
+	return l.execute(ctx, c, o, func() tool.Result { return l.tools.Run(ctx, c.Name, c.Arguments) })
 }
 
 // execute is gate 7: a person's hooks may keep a call from running that every
 // other gate has let through. Source: tools-permissions.md 6.
-func (l *loop) execute(ctx context.Context, c llm.ToolUseEnd, ran *bool, run func() tool.Result) tool.Result {
+func (l *loop) execute(ctx context.Context, c llm.ToolUseEnd, o *outcome, run func() tool.Result) tool.Result {
 	if l.scripts != nil {
 		if text, no := l.scripts.Before(ctx, c.Name, c.Arguments); no {
 			return refused(text)
 		}
 	}
-	*ran = true
+	o.ran = true
 	return run()
 }
 
@@ -423,15 +431,22 @@ func (l *loop) after(ctx context.Context, c llm.ToolUseEnd, r tool.Result) {
 }
 
 // runEdit is the edit gate. Source: tools-permissions.md 8.
-func (l *loop) runEdit(ctx context.Context, c llm.ToolUseEnd, ran *bool) tool.Result {
+func (l *loop) runEdit(ctx context.Context, c llm.ToolUseEnd, o *outcome) tool.Result {
 	p, err := l.tools.Propose(c.Name, c.Arguments)
 	if err != nil {
 		return refused(errorText(err))
 	}
 	l.host.facts(msg.ToolFacts{Turn: l.spec.Turn, ID: c.ID, File: p.Path})
+	written := func(r tool.Result, text string) tool.Result {
+		if !r.IsError && p.Existing == "" {
+			added, removed := changedLines(p.Before, text)
+			o.added, o.removed = &added, &removed
+		}
+		return r
+	}
 	if !l.host.posture().ApproveWrites {
 		l.host.emit(contract.EditBaseline{ID: c.ID, Path: p.Path, Before: p.Before})
-		return l.execute(ctx, c, ran, func() tool.Result { return l.tools.Run(ctx, c.Name, c.Arguments) })
+		return l.execute(ctx, c, o, func() tool.Result { return written(l.tools.Run(ctx, c.Name, c.Arguments), p.Content) })
 	}
 	answer, err := l.host.askEdit(ctx, msg.AskEdit{
 		Turn: l.spec.Turn, ID: c.ID, Name: c.Name, Path: p.Path, Content: p.Content, Before: p.Before,
@@ -442,9 +457,13 @@ func (l *loop) runEdit(ctx context.Context, c llm.ToolUseEnd, ran *bool) tool.Re
 	if !answer.Applied {
 		return refused(answer.Text)
 	}
-	return l.execute(ctx, c, ran, func() tool.Result {
-		r := l.tools.RunApproved(ctx, c.Name, c.Arguments, answer.Merged)
-		if answer.Merged != nil && *answer.Merged != p.Content && !r.IsError {
+	return l.execute(ctx, c, o, func() tool.Result {
+		text := p.Content
+		if answer.Merged != nil {
+			text = *answer.Merged
+		}
+		r := written(l.tools.RunApproved(ctx, c.Name, c.Arguments, answer.Merged), text)
+		if text != p.Content && !r.IsError {
 			// The arguments in the history say something else than the file does.
 			r.Content += textMerged
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -190,6 +191,50 @@ func TestLoop_MergedEdit(t *testing.T) {
 	}
 	if got := b.host.results()["x"].Content; !strings.HasPrefix(got, "ran write_file\nThe user changed") {
 		t.Errorf("the model is told %q", got)
+	}
+}
+
+// The counts are those of the text that was written, and only of an edit that
+// was.
+func TestLoop_LinesOfAnEdit(t *testing.T) {
+	t.Parallel()
+	merged := "old\nmore\n"
+	failing := map[string]func(context.Context, json.RawMessage) tool.Result{"write_file": func(context.Context, json.RawMessage) tool.Result {
+		return tool.Result{Content: "Error: no", IsError: true}
+	}}
+	for _, tc := range []struct {
+		name     string
+		approve  bool
+		proposal tool.Proposal
+		answer   msg.EditAnswer
+		run      map[string]func(context.Context, json.RawMessage) tool.Result
+		want     string
+	}{
+		{name: "written", proposal: tool.Proposal{Path: "a", Before: new("old\n"), Content: "new\n2\n"}, want: "+2 -1"},
+		{name: "a new file", proposal: tool.Proposal{Path: "a", Content: "new\n"}, want: "+1 -0"},
+		{name: "over a binary file", proposal: tool.Proposal{Path: "a", Content: "new\n", Existing: "binary, 12 bytes"}},
+		{name: "failed", proposal: tool.Proposal{Path: "a", Content: "new\n"}, run: failing},
+		{name: "approved", approve: true, proposal: tool.Proposal{Path: "a", Before: new("old\n"), Content: "new\n2\n"}, answer: msg.EditAnswer{Applied: true}, want: "+2 -1"},
+		{name: "merged", approve: true, proposal: tool.Proposal{Path: "a", Before: new("old\n"), Content: "new\n2\n"}, answer: msg.EditAnswer{Applied: true, Merged: &merged}, want: "+1 -0"},
+		{name: "rejected", approve: true, proposal: tool.Proposal{Path: "a", Content: "new\n"}, answer: msg.EditAnswer{Text: "no"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(contract.Posture{PermissionMode: contract.ModeAllowAll, ApproveWrites: tc.approve}, plays(calls("x", "write_file")...), plays(llm.TextDelta{Text: "ok"}))
+			b.tools.run = tc.run
+			b.tools.proposed = func(json.RawMessage) (tool.Proposal, error) { return tc.proposal, nil }
+			b.host.onEdit = func(context.Context, msg.AskEdit) (msg.EditAnswer, error) { return tc.answer, nil }
+			b.loop.run(within(t))
+			got := ""
+			for _, item := range b.host.everything() {
+				if f, ok := item.(msg.ToolFacts); ok && f.LinesAdded != nil && f.LinesRemoved != nil {
+					got += fmt.Sprintf("+%d -%d", *f.LinesAdded, *f.LinesRemoved)
+				}
+			}
+			if got != tc.want {
+				t.Errorf("counted %q; want %q", got, tc.want)
+			}
+		})
 	}
 }
 

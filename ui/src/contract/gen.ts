@@ -536,6 +536,13 @@ export interface ToolCall {
   modified_paths?: string[]
   stdout?: string
   stderr?: string
+  /**
+   * LinesAdded and LinesRemoved count the lines that an edit changed in the
+   * file as it was written; a changed line is one of each. Absent when no edit
+   * was written, and when the file was no text before.
+   */
+  lines_added?: number
+  lines_removed?: number
   /** DeniedBy is set when a prompt for this call was not allowed. */
   denied_by?: DecidedBy
 }
@@ -1335,6 +1342,8 @@ export interface RecordCall {
   modifiedPaths?: string[]
   stdout?: string
   stderr?: string
+  linesAdded?: number
+  linesRemoved?: number
   deniedBy?: DecidedBy
 }
 
