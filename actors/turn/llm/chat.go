@@ -361,7 +361,7 @@ func (d *chatDecoder) event(data string) (stop bool, err error) {
 	if len(e.Error) > 0 && string(e.Error) != "null" {
 		message, status := errorObject(e.Error)
 		if message == "" {
-			message = providerName(d.id) + " reported an error: " + clip(string(e.Error), 200)
+			message = leadingName(d.id) + " reported an error: " + clip(string(e.Error), 200)
 		}
 		return true, &StreamError{Provider: d.id, Status: status, Message: message}
 	}

@@ -84,6 +84,9 @@ type BadgeInput struct {
 	// BaseURL is the custom endpoint's or the Ollama daemon's, after saved
 	// value, environment and default.
 	BaseURL string
+	// Refused is Settings.Refused of the probe's provider. It outranks what else
+	// is known: a turn would end with it.
+	Refused error
 	// Ollama is what ProbeOllama returned.
 	Ollama error
 	// Engine belongs to packetcode-acp and acp-<name>.
@@ -133,6 +136,10 @@ var loginCommands = map[contract.AuthProbe]string{
 // Source: contract.md 11.
 func Badge(probe contract.AuthProbe, in BadgeInput) (contract.Badge, error) {
 	switch {
+	case in.Refused != nil && probe == "custom": // As without a URL.
+		return contract.Badge{Status: contract.BadgeMissingKey, Hint: in.Refused.Error()}, nil
+	case in.Refused != nil && (keyNames[probe] != "" || probe == "ollama"):
+		return contract.Badge{Status: contract.BadgeServiceDown, Hint: in.Refused.Error()}, nil
 	case keyNames[probe] != "":
 		return keyBadge(keyNames[probe], in.Key), nil
 	case loginCommands[probe] != "":

@@ -45,6 +45,10 @@ func TestBadge(t *testing.T) {
 		{name: "custom with a key", probe: "custom", in: BadgeInput{BaseURL: "https://box/v1", Key: ring}, status: "ready", hint: "https://box/v1, with a key", source: "keyring"},
 		{name: "custom, store fails", probe: "custom", in: BadgeInput{BaseURL: "https://box/v1", Key: KeyState{Problem: "The OS keyring is not available: it is locked."}}, status: "ready", hint: "https://box/v1, without a key: The OS keyring is not available: it is locked."},
 
+		{name: "custom, URL refused", probe: "custom", in: BadgeInput{Key: ring, Refused: errors.New("No URL.")}, status: "missing_key", hint: "No URL."},
+		{name: "ollama, URL refused", probe: "ollama", in: BadgeInput{Refused: errors.New("No URL."), Ollama: errors.New("refused")}, status: "service_down", hint: "No URL."},
+		{name: "a key, URL refused", probe: "openai", in: BadgeInput{Key: ring, Refused: errors.New("No URL.")}, status: "service_down", hint: "No URL."},
+
 		{name: "demo", probe: "demo", in: BadgeInput{Sidecar: SidecarState{State: "down"}}, status: "ready"},
 
 		{name: "engine", probe: "acp-mine", in: BadgeInput{Engine: EngineState{Command: "mine", Found: true}}, status: "ready"},

@@ -342,7 +342,8 @@ func TestStream_Unreachable(t *testing.T) {
 		want     string
 	}{
 		{contract.ProviderAnthropic, Settings{AnthropicURL: base}, "Could not reach Anthropic at " + base + ": the connection was refused. Check the network and the base URL in Settings > Providers."},
-		{contract.ProviderOllama, Settings{OllamaURL: base}, "Could not reach ollama at " + base + ": the connection was refused. Start Ollama (ollama serve), or change its URL in Settings > Providers."},
+		{contract.ProviderCustom, Settings{CustomURL: base}, "Could not reach the custom endpoint at " + base + ": the connection was refused. Check the network and the base URL in Settings > Providers."},
+		{contract.ProviderOllama, Settings{OllamaURL: base}, "Could not reach Ollama at " + base + ": the connection was refused. Start Ollama (ollama serve), or change its URL in Settings > Providers."},
 	} {
 		t.Run(string(tc.id), func(t *testing.T) {
 			t.Parallel()
@@ -426,7 +427,7 @@ func TestStream_NoKeyInTexts(t *testing.T) {
 	t.Parallel()
 	_, settings := server(t, contract.ProviderOpenRouter, llmtest.Turn{Status: 401, Body: "bad key " + testKey + strings.Repeat("\u00e9", maxErrorBodyBytes)})
 	_, err := run(t, provider(t, contract.ProviderOpenRouter, settings), hi, Hooks{})
-	if err == nil || strings.Contains(err.Error(), testKey) || !strings.HasPrefix(err.Error(), "openrouter API error (401): bad key [key]") {
+	if err == nil || strings.Contains(err.Error(), testKey) || !strings.HasPrefix(err.Error(), "OpenRouter API error (401): bad key [key]") {
 		t.Errorf("%.80v", err)
 	}
 	if n := len(err.Error()); n > maxErrorBodyBytes+64 {
@@ -450,9 +451,9 @@ func TestStream_MissingKey(t *testing.T) {
 func TestStream_NotAStream(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, contentType, body, want string }{
-		{"web page", "text/html; charset=utf-8", "<html>log in</html>", "custom answered with a web page instead of a stream. Check its base URL in Settings > Providers."},
+		{"web page", "text/html; charset=utf-8", "<html>log in</html>", "The custom endpoint answered with a web page instead of a stream. Check its base URL in Settings > Providers."},
 		{"error object", "application/json", `{"error":{"message":"model is loading"}}`, "model is loading"},
-		{"whole answer", "application/json", `{"choices":[{"message":{"content":"x"}}]}`, "custom answered without streaming"},
+		{"whole answer", "application/json", `{"choices":[{"message":{"content":"x"}}]}`, "The custom endpoint answered without streaming"},
 		{"stream with a wrong type", "application/json", "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n", ""},
 		{"empty", "application/json", "", contract.TextIncompleteStream},
 	} {
@@ -540,7 +541,7 @@ func TestOllama(t *testing.T) {
 		t.Parallel()
 		s := llmtest.NewOllama(t, llmtest.OllamaModel{}, llmtest.Turn{Status: 404, Body: `{"error":"model 'm' not found"}`})
 		_, err := run(t, provider(t, contract.ProviderOllama, Settings{OllamaURL: s.URL}), hi, Hooks{})
-		if err == nil || !strings.Contains(err.Error(), "ollama API error (404): ") || len(s.Requests()) != 1 {
+		if err == nil || !strings.Contains(err.Error(), "Ollama API error (404): ") || len(s.Requests()) != 1 {
 			t.Errorf("%v after %d requests", err, len(s.Requests()))
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
 
@@ -92,10 +93,17 @@ type SettingError struct {
 	Reason  string
 }
 
-// Error returns one plain sentence.
+// Error returns plain sentences.
 func (e *SettingError) Error() string {
+	if strings.HasPrefix(e.Setting, config.EnvPrefix) {
+		return e.Setting + ": " + e.Reason + " Correct this environment variable and start PacketBench again, or enter a value in Settings > Providers."
+	}
 	return e.Setting + ": " + e.Reason + " Change it in Settings > Providers."
 }
+
+// Refused returns why a provider's settings cannot be used, nil when they can:
+// the first *SettingError that Resolve found for it. New fails with the same.
+func (s Settings) Refused(id contract.ProviderID) error { return s.refused[id] }
 
 // Resolve merges the saved file, the environment and the defaults, in this
 // order of precedence, and normalises every value. The error joins one
@@ -110,7 +118,9 @@ func Resolve(saved Saved, env func(string) string) (Settings, error) {
 		}
 		all = append(all, err)
 		for _, id := range ids {
-			s.refused[id] = err
+			if s.refused[id] == nil {
+				s.refused[id] = err
+			}
 		}
 	}
 	pick := func(into *string, key, value, variable, fallback string, normalise func(string) (string, error), ids ...contract.ProviderID) {

@@ -123,6 +123,36 @@ func TestResolve_BadValueCostsItsOwnProvider(t *testing.T) {
 	}
 }
 
+// TestRefused: the reason of a refused value names where it came from and the
+// remedy that fits.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	env := func(name string) string {
+		return map[string]string{EnvCustomURL: "foo", EnvOllamaURL: "box:11434", EnvOllamaKeepAlive: "soon"}[name]
+	}
+	s, _ := Resolve(Saved{MiniMaxBaseURL: "http://example.com/v1"}, env)
+	for id, want := range map[contract.ProviderID][]string{
+		contract.ProviderCustom:    {EnvCustomURL, "http:// or https://", "environment variable"},
+		contract.ProviderOllama:    {EnvOllamaURL, "http:// or https://"},
+		contract.ProviderMiniMax:   {"minimax_base_url", "write https for example.com", "Change it in Settings > Providers."},
+		contract.ProviderAnthropic: nil,
+	} {
+		err := s.Refused(id)
+		if (err == nil) != (want == nil) {
+			t.Errorf("%s: %v", id, err)
+			continue
+		}
+		for _, part := range want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: no %q in %q", id, part, err)
+			}
+		}
+	}
+	if err := (Settings{}).Refused(contract.ProviderCustom); err != nil {
+		t.Errorf("the zero value refuses: %v", err)
+	}
+}
+
 // TestNew covers every advertised id and the near misses of runtime.md 1.
 func TestNew(t *testing.T) {
 	t.Parallel()

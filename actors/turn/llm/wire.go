@@ -72,11 +72,31 @@ func (w *wire) ID() contract.ProviderID { return w.id }
 // name is how texts speak of the provider.
 func (w *wire) name() string { return providerName(w.id) }
 
-func providerName(id contract.ProviderID) string {
-	if id == contract.ProviderAnthropic {
-		return "Anthropic"
+// providerNames are the providers as a sentence names them, after the labels of
+// the picker's rows.
+var providerNames = map[contract.ProviderID]string{
+	contract.ProviderAnthropic:  "Anthropic",
+	contract.ProviderOpenAI:     "OpenAI",
+	contract.ProviderOpenRouter: "OpenRouter",
+	contract.ProviderMiniMax:    "MiniMax",
+	contract.ProviderMiniMaxAPI: "MiniMax",
+	contract.ProviderOllama:     "Ollama",
+	contract.ProviderCustom:     "the custom endpoint",
+	contract.ProviderDemo:       "the offline demo",
+}
+
+// providerName is a provider's name inside a sentence.
+func providerName(id contract.ProviderID) string { return or(providerNames[id], string(id)) }
+
+// leadingName is a provider's name where a sentence begins.
+func leadingName(id contract.ProviderID) string { return capital(providerName(id)) }
+
+// capital makes the first letter, which is ASCII, a capital one.
+func capital(s string) string {
+	if s == "" {
+		return s
 	}
-	return string(id)
+	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // APIError is an answer other than 2xx.
@@ -91,7 +111,7 @@ type APIError struct {
 
 // Error has the form that runtime.md 3 fixes.
 func (e *APIError) Error() string {
-	return fmt.Sprintf("%s API error (%d): %s", providerName(e.Provider), e.Status, e.Body)
+	return fmt.Sprintf("%s API error (%d): %s", capital(strings.TrimPrefix(providerName(e.Provider), "the ")), e.Status, e.Body)
 }
 
 // StreamError is an error object inside a stream that had begun with 200.
@@ -313,7 +333,7 @@ func (w *wire) notAStream(a *answer, contentType, key string) error {
 		return nil
 	}
 	if kind == "text/html" {
-		return fmt.Errorf("%s answered with a web page instead of a stream. Check its base URL in Settings > Providers.", w.name())
+		return fmt.Errorf("%s answered with a web page instead of a stream. Check its base URL in Settings > Providers.", leadingName(w.id))
 	}
 	buffered := bufio.NewReader(a.Reader)
 	a.Reader = buffered
@@ -335,7 +355,7 @@ func (w *wire) notAStream(a *answer, contentType, key string) error {
 	if message, status := errorObject(json.RawMessage(text)); message != "" {
 		return &StreamError{Provider: w.id, Status: status, Message: message}
 	}
-	return fmt.Errorf("%s answered without streaming, which PacketBench needs: %s", w.name(), clip(text, 200))
+	return fmt.Errorf("%s answered without streaming, which PacketBench needs: %s", leadingName(w.id), clip(text, 200))
 }
 
 // readBounded returns the beginning of an error body, valid UTF-8, key taken

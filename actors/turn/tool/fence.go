@@ -26,17 +26,26 @@ type fence struct {
 	root *os.Root
 }
 
+// folderError says why a project folder cannot be opened; the path is said once.
+func folderError(dir string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("The project folder %q cannot be opened: %w. Choose another one.", dir, err)
+}
+
 func newFence(dir string) (*fence, error) {
 	if !filepath.IsAbs(dir) {
-		return nil, fmt.Errorf("tool: the project folder %q is not an absolute path; choose the folder again", dir)
+		return nil, fmt.Errorf("The project folder %q is not an absolute path. Choose the folder again.", dir)
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return nil, fmt.Errorf("tool: the project folder %q cannot be opened; choose another one: %w", dir, err)
+		return nil, folderError(dir, err)
 	}
 	root, err := os.OpenRoot(real)
 	if err != nil {
-		return nil, fmt.Errorf("tool: the project folder %q cannot be opened; choose another one: %w", dir, err)
+		return nil, folderError(dir, err)
 	}
 	return &fence{dir: real, root: root}, nil
 }

@@ -943,3 +943,21 @@ func TestTasks(t *testing.T) {
 		t.Errorf("%d tasks after the close", n)
 	}
 }
+
+// A folder that cannot be opened is said in sentences for a person.
+func TestNew_FolderRefused(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "gone")
+	for _, tc := range []struct{ name, root, want string }{
+		{"relative", "here", `The project folder "here" is not an absolute path. Choose the folder again.`},
+		{"missing", missing, fmt.Sprintf("The project folder %q cannot be opened: ", missing)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := New(Options{Root: tc.root, BootID: "b", Home: t.TempDir()})
+			if err == nil || !strings.HasPrefix(err.Error(), tc.want) || strings.Count(err.Error(), "gone") > 1 {
+				t.Errorf("%v; want %q", err, tc.want)
+			}
+		})
+	}
+}
