@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/packetbench/packetbench/actors/secret"
+	"github.com/packetbench/packetbench/actors/turn/llm"
 	"github.com/packetbench/packetbench/apps/packetbench/plaintext"
 	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
@@ -115,6 +116,7 @@ func examine(ctx context.Context, g *Globals) []finding {
 		all = append(all, checkProviders(ctx, run)...)
 	} else {
 		all = append(all, finding{Name: "providers", State: stateWarning, Detail: "not asked: no service runs", Fix: "start one with packetbench serve and run doctor again"})
+		all = append(all, checkSettings(g, paths)...)
 	}
 	return all
 }
@@ -210,10 +212,16 @@ func checkGit(ctx context.Context) finding {
 // checkKeys asks the key store for every account. It names where keys are, not
 // the keys.
 func checkKeys(g *Globals, p config.Paths) finding {
-	f := finding{Name: "keyring", State: stateOK}
 	k := secret.Open(secret.Options{Paths: p, Getenv: g.Getenv})
+	return keyStore(k.Info(), k.Keyring(), g.Getenv(secret.EnvNoKeyring) == "1")
+}
+
+// keyStore says which key store is in use. ring is what secret.Keys.Keyring
+// said; off says that the keyring is to be left alone.
+func keyStore(infos []contract.KeyInfo, ring error, off bool) finding {
+	f := finding{Name: "key store", State: stateOK}
 	stored := 0
-	for _, i := range k.Info() {
+	for _, i := range infos {
 		switch {
 		case i.Present:
 			stored++
@@ -222,10 +230,19 @@ func checkKeys(g *Globals, p config.Paths) finding {
 			return f
 		}
 	}
-	f.Detail = fmt.Sprintf("works; %d key(s) stored or in the environment", stored)
-	if g.Getenv(secret.EnvNoKeyring) == "1" {
-		f.Detail = fmt.Sprintf("left alone (%s=1); %d key(s) in the encrypted file or in the environment", secret.EnvNoKeyring, stored)
+	var failed *secret.KeyringError
+	switch {
+	case off:
+		f.Detail = "encrypted file, because " + secret.EnvNoKeyring + "=1 is set"
+	case ring == nil:
+		f.Detail = "OS keyring"
+	case errors.As(ring, &failed) && failed.Missing:
+		f.Detail = "encrypted file, because no OS keyring is available"
+	default:
+		f.State, f.Detail, f.Fix = stateWarning, ring.Error(), "unlock the keyring, or set "+secret.EnvNoKeyring+"=1 to keep keys in an encrypted file"
+		return f
 	}
+	f.Detail += fmt.Sprintf("; %d key(s) stored or in the environment", stored)
 	return f
 }
 
@@ -256,6 +273,25 @@ func checkEngines() finding {
 		f.Detail += "; on PATH: " + strings.Join(found, ", ")
 	}
 	return f
+}
+
+// checkSettings finds the providers that a service started here and now would
+// refuse. A running one says so in its badges.
+func checkSettings(g *Globals, p config.Paths) (all []finding) {
+	stored, err := os.ReadFile(p.ProviderSettings())
+	if errors.Is(err, os.ErrNotExist) {
+		stored, err = nil, nil
+	}
+	if err == nil {
+		var settings llm.Settings
+		if settings, err = resolve(stored, g.Getenv); err == nil {
+			for _, r := range refusals(settings) {
+				all = append(all, finding{Name: r.label, State: stateWarning, Detail: "its settings cannot be used", Fix: r.err.Error()})
+			}
+			return all
+		}
+	}
+	return []finding{{Name: "provider settings", State: stateWarning, Detail: err.Error(), Fix: "mend or remove " + p.ProviderSettings()}}
 }
 
 // checkProviders shows each row's badge. None is required: the demo always

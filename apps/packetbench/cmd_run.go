@@ -81,7 +81,7 @@ func (c *runCmd) Run(g *Globals) error {
 	defer conn.close()
 	_, screen := terminal(g.Stdout)
 	t := &oneTurn{
-		cmd: c, conn: conn, signals: signals, log: g.Stderr, screen: screen, out: &printer{w: g.Stdout},
+		cmd: c, conn: conn, signals: signals, log: g.Stderr, screen: screen, shared: sameOutput(g.Stdout, g.Stderr), out: &printer{w: g.Stdout},
 		denied: make(chan error, 64), begun: make(chan begun, 1), unqueued: make(chan error, 1),
 	}
 	return failed(t.run(ctx))
@@ -125,6 +125,9 @@ type oneTurn struct {
 	out     *printer
 	// screen says that stdout is a terminal, which text must not drive.
 	screen bool
+	// shared says that out and log end in one place, where text and activity
+	// must not share a line.
+	shared bool
 
 	id        contract.ConversationID
 	begun     chan begun
@@ -145,6 +148,7 @@ type oneTurn struct {
 
 // run starts the turn and follows it.
 func (t *oneTurn) run(ctx context.Context) error {
+	defer t.endLine() // Whatever is said of the end begins a line.
 	t.id = contract.ConversationID(t.cmd.Session)
 	if t.id == "" {
 		var raw [9]byte
@@ -205,7 +209,7 @@ func (t *oneTurn) run(ctx context.Context) error {
 				return &ExitError{exitInterrupted, ""}
 			}
 			t.cancelled = true
-			fmt.Fprintln(t.log, "Stopping; once more ends at once.")
+			t.note("Stopping; once more ends at once.")
 			t.stop(ctx)
 		case err := <-t.unqueued:
 			if err == nil {
@@ -374,6 +378,8 @@ func (t *oneTurn) accept(b begun) error {
 	t.asked, t.answered = b, true
 	var refusal *contract.Failure
 	switch {
+	case errors.As(b.err, &refusal) && refusal.Code == contract.CodeNotFound:
+		return failed(b.err)
 	case errors.As(b.err, &refusal):
 		return &ExitError{exitTurnError, refusal.Message}
 	case b.err != nil:
@@ -381,7 +387,7 @@ func (t *oneTurn) accept(b begun) error {
 	case b.turn != "":
 		t.turn = b.turn
 	default:
-		fmt.Fprintln(t.log, "A turn is running; the message waits for its end.")
+		t.note("A turn is running; the message waits for its end.")
 	}
 	return nil
 }
@@ -509,8 +515,8 @@ func (t *oneTurn) text(s string) {
 	if t.cmd.JSON || s == "" {
 		return
 	}
-	if t.broke && t.last != 0 && t.last != '\n' {
-		t.out.print("\n")
+	if t.broke {
+		t.endLine()
 	}
 	t.broke, t.last = false, s[len(s)-1]
 	if t.screen {
@@ -521,12 +527,36 @@ func (t *oneTurn) text(s string) {
 
 // note writes a line of activity.
 func (t *oneTurn) note(format string, args ...any) {
-	if t.screen && !t.broke && t.last != 0 && t.last != '\n' {
-		t.out.print("\n") // Both go to one screen.
-		t.last = '\n'
+	if t.shared {
+		t.endLine()
 	}
 	t.broke = true
 	fmt.Fprintln(t.log, plaintext.Line(fmt.Sprintf(format, args...), 2000))
+}
+
+// endLine ends a line of text that is still open.
+func (t *oneTurn) endLine() {
+	if t.last != 0 && t.last != '\n' {
+		t.out.print("\n")
+		t.last = '\n'
+	}
+}
+
+// sameOutput reports whether two outputs are one terminal, pipe or file.
+func sameOutput(a, b io.Writer) bool {
+	if _, is := terminal(a); is {
+		// A program has one terminal; a console of Windows has no file to compare.
+		_, is = terminal(b)
+		return is
+	}
+	x, isX := a.(*os.File)
+	y, isY := b.(*os.File)
+	if !isX || !isY {
+		return false
+	}
+	i, errI := x.Stat()
+	j, errJ := y.Stat()
+	return errI == nil && errJ == nil && os.SameFile(i, j)
 }
 
 // deny answers a prompt. It does not wait: events go on arriving meanwhile.
@@ -546,9 +576,7 @@ func (t *oneTurn) settle(err error) {
 
 // exit waits for denials that are still on their way and maps the outcome.
 func (t *oneTurn) exit(ctx context.Context, outcome contract.Outcome) error {
-	if !t.cmd.JSON && t.last != 0 && t.last != '\n' {
-		t.out.print("\n")
-	}
+	t.endLine()
 	// The answers of denials precede the end of their turn, so this is short.
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

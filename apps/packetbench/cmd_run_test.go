@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -108,6 +109,14 @@ func TestRun(t *testing.T) {
 			want: ran{2, "", "packetbench: Unknown provider id: claude\n"},
 		},
 		{
+			name: "a conversation that is gone", args: []string{"--session", "c-9", "hi"},
+			door: func(d *door) {
+				d.on(contract.MethodGetConversation, contract.Snapshot{})
+				d.refuses(contract.MethodSend, contract.Fail(contract.CodeNotFound, "No active session: c-9"))
+			},
+			want: ran{1, "", "packetbench: There is no conversation c-9.\n"},
+		},
+		{
 			name: "provider that is not ready", args: []string{"--provider", "anthropic", "hi"},
 			door: func(*door) {},
 			want: ran{1, "", "Claude (API) is not ready. No key."},
@@ -183,6 +192,53 @@ func TestRun(t *testing.T) {
 				t.Fatalf("exit %d\nstdout %q\nstderr %s\nwant exit %d, stdout %q, stderr with %q", got.code, got.out, got.err, tc.want.code, tc.want.out, tc.want.err)
 			}
 		})
+	}
+}
+
+// TestRun_OneOutput: where text and activity end in one place, no line holds
+// both, and the text of a second request begins a line.
+func TestRun_OneOutput(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		shared bool
+		want   string
+	}{
+		{"one place", true, "Looking\n[bash]\n[bash] {}: ok\nDone\nStopping\n"},
+		{"two places", false, "Looking[bash]\n[bash] {}: ok\n\nDoneStopping\n\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			var both bytes.Buffer
+			turn := &oneTurn{cmd: &runCmd{}, log: &both, out: &printer{w: &both}, shared: tc.shared}
+			for _, e := range []contract.Event{
+				contract.Chunk("Look"), contract.Chunk("ing"), contract.ToolStart{ID: "a", Name: "bash"},
+				contract.ToolResult{ID: "a", Name: "bash", Input: "{}"}, contract.Chunk("Done"),
+			} {
+				turn.show(t.Context(), e)
+			}
+			turn.note("Stopping")
+			turn.endLine()
+			if both.String() != tc.want {
+				t.Errorf("%q; want %q", both.String(), tc.want)
+			}
+		})
+	}
+}
+
+func TestSameOutput(t *testing.T) {
+	t.Parallel()
+	create := func() *os.File {
+		f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Close() })
+		return f
+	}
+	a, b := create(), create()
+	if !sameOutput(a, a) || sameOutput(a, b) || sameOutput(a, &bytes.Buffer{}) {
+		t.Errorf("a file is itself: %t, another one: %t, a buffer: %t", sameOutput(a, a), sameOutput(a, b), sameOutput(a, &bytes.Buffer{}))
 	}
 }
 

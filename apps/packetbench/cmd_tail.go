@@ -36,10 +36,15 @@ func (c *tailCmd) Run(g *Globals) error {
 		return err
 	}
 	defer conn.close()
-	if _, err := conn.subscribe(ctx, since, patterns...); err != nil {
+	result, err := conn.subscribe(ctx, since, patterns...)
+	if err != nil {
 		return failed(err)
 	}
-	return failed(c.follow(ctx, g, conn))
+	ahead, _ := since.(uint64)
+	if ahead <= result.Head+1 {
+		ahead = 0
+	}
+	return failed(c.follow(ctx, g, conn, ahead, result.Head))
 }
 
 // patterns are the subjects to subscribe to.
@@ -101,7 +106,20 @@ func sinceOf(s string) (any, error) {
 	return n, nil
 }
 
-func (c *tailCmd) follow(ctx context.Context, g *Globals, conn *client) error {
+// gapText says what a gap means. ahead is the number that --since gave when it
+// lies beyond head, the log's last event at the start, else 0: such a gap holds
+// nothing that was lost.
+func gapText(gap contract.GapParams, ahead, head uint64) string {
+	if ahead != 0 && gap.From == head+1 && gap.To == ahead-1 {
+		return fmt.Sprintf("The log ends at %d; %d is ahead of it (it may belong to an earlier log). Going on with what comes next.", head, ahead)
+	}
+	if gap.From == gap.To {
+		return fmt.Sprintf("The log no longer holds the event %d; going on behind it.", gap.From)
+	}
+	return fmt.Sprintf("The log no longer holds the events %d to %d; going on behind them.", gap.From, gap.To)
+}
+
+func (c *tailCmd) follow(ctx context.Context, g *Globals, conn *client, ahead, head uint64) error {
 	out := &printer{w: g.Stdout}
 	for {
 		select {
@@ -112,7 +130,8 @@ func (c *tailCmd) follow(ctx context.Context, g *Globals, conn *client) error {
 				return conn.ended()
 			}
 			if n.Method == "gap" {
-				fmt.Fprintf(g.Stderr, "The log no longer holds the events %d to %d; going on behind them.\n", n.Gap.From, n.Gap.To)
+				fmt.Fprintln(g.Stderr, gapText(n.Gap, ahead, head))
+				ahead = 0
 			}
 			for _, e := range n.Events.Events {
 				line, err := c.line(e)

@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/packetbench/packetbench/actors/secret"
+	"github.com/packetbench/packetbench/actors/turn/llm"
+	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
 
@@ -183,6 +186,62 @@ func TestTail(t *testing.T) {
 	}
 }
 
+// TestGapText: what was lost and what never was are told apart.
+func TestGapText(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name        string
+		gap         contract.GapParams
+		ahead, head uint64
+		want        string
+	}{
+		{"lost", contract.GapParams{From: 3, To: 9}, 0, 20, "The log no longer holds the events 3 to 9; going on behind them."},
+		{"one lost", contract.GapParams{From: 3, To: 3}, 0, 20, "The log no longer holds the event 3; going on behind it."},
+		{"ahead", contract.GapParams{From: 21, To: 98}, 99, 20, "The log ends at 20; 99 is ahead of it (it may belong to an earlier log). Going on with what comes next."},
+		{"lost later", contract.GapParams{From: 30, To: 35}, 99, 20, "The log no longer holds the events 30 to 35; going on behind them."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if got := gapText(tc.gap, tc.ahead, tc.head); got != tc.want {
+				t.Errorf("%q; want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestTail_Ahead: a number beyond the head loses nothing and says so.
+func TestTail_Ahead(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	d.does(contract.MethodSubscribe, func(json.RawMessage) (any, *contract.Failure) {
+		d.notify(d.conn, "gap", contract.GapParams{From: 5, To: 998})
+		return contract.SubscribeResult{Head: 4}, nil
+	})
+	go func() {
+		d.wait(contract.MethodSubscribe)
+		d.drop()
+	}()
+	if got := d.command("tail", "--since", "999"); !strings.HasPrefix(got.err, "The log ends at 4; 999 is ahead of it") || strings.Contains(got.err, "no longer holds") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestSpellings: the other usual ways to ask for help and for the version.
+func TestSpellings(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ args, same []string }{
+		{[]string{"help"}, []string{"--help"}},
+		{[]string{"help", "run"}, []string{"run", "--help"}},
+		{[]string{"--version"}, []string{"version"}},
+		{[]string{"--version", "--json"}, []string{"version", "--json"}},
+	} {
+		got, want := commandIn(t.TempDir(), "", tc.args...), commandIn(t.TempDir(), "", tc.same...)
+		if got != want || got.code != 0 || got.out == "" {
+			t.Errorf("%v: %+v; want as %v: %+v", tc.args, got, tc.same, want)
+		}
+	}
+}
+
 func TestExport(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
@@ -196,7 +255,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("%+v, %v: what this version does not know is exported, too", got, err)
 	}
 	d.refuses(contract.MethodGetConversation, contract.Fail(contract.CodeNotFound, "No active session: c-1"))
-	if got := d.command("export", "c-1"); got.code != 1 || got.err != "packetbench: No active session: c-1\n" {
+	if got := d.command("export", "c-1"); got.code != 1 || got.err != "packetbench: There is no conversation c-1.\n" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -317,6 +376,81 @@ func TestDoctor_LeavesNothing(t *testing.T) {
 	if _, err := os.Stat(home); !os.IsNotExist(err) {
 		entries, _ := os.ReadDir(home)
 		t.Fatalf("doctor leaves %s behind with %v", home, entries)
+	}
+}
+
+// TestKeyStore: doctor says which store is in use and why.
+func TestKeyStore(t *testing.T) {
+	t.Parallel()
+	one := []contract.KeyInfo{{Account: "a", Present: true, Source: "encrypted file"}, {Account: "b"}}
+	for _, tc := range []struct {
+		name   string
+		infos  []contract.KeyInfo
+		ring   error
+		off    bool
+		state  state
+		detail string
+	}{
+		{"keyring", one, nil, false, stateOK, "OS keyring; 1 key(s) stored or in the environment"},
+		{"no keyring", one, &secret.KeyringError{Reason: "none", Missing: true}, false, stateOK, "encrypted file, because no OS keyring is available; 1 key(s) stored or in the environment"},
+		{"left alone", nil, &secret.KeyringError{Missing: true}, true, stateOK, "encrypted file, because PACKETBENCH_NO_KEYRING=1 is set; 0 key(s) stored or in the environment"},
+		{"locked", nil, &secret.KeyringError{Reason: "it is locked."}, false, stateWarning, "The OS keyring is not available: it is locked."},
+		{"a key that cannot be read", []contract.KeyInfo{{Account: "a", Source: "The file is damaged."}}, nil, false, stateWarning, "The file is damaged."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			f := keyStore(tc.infos, tc.ring, tc.off)
+			if f.State != tc.state || f.Detail != tc.detail || (f.State == stateOK) != (f.Fix == "") {
+				t.Errorf("%+v; want %s, %q", f, tc.state, tc.detail)
+			}
+		})
+	}
+}
+
+// TestRefusals: a base URL that cannot be used is in the badge of its row and
+// in what doctor says without a service.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	env := func(name string) string {
+		return map[string]string{llm.EnvCustomURL: "foo", llm.EnvOllamaURL: "box:11434"}[name]
+	}
+	settings, err := resolve([]byte(`{"minimax_base_url":"http://example.com/v1"}`), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var labels []string
+	for _, r := range refusals(settings) {
+		labels = append(labels, r.label)
+	}
+	if want := []string{"MiniMax (Token Plan)", "Ollama (Local)", "Custom endpoint (OpenAI-compatible)"}; !slices.Equal(labels, want) {
+		t.Errorf("refused %v; want %v", labels, want)
+	}
+	known := &facts{settings: settings, down: settings.Refused(contract.ProviderOllama)}
+	for provider, want := range map[contract.ProviderID]contract.BadgeStatus{
+		contract.ProviderCustom: contract.BadgeMissingKey, contract.ProviderOllama: contract.BadgeServiceDown,
+		contract.ProviderMiniMax: contract.BadgeServiceDown,
+	} {
+		row, err := contract.RowForProvider(provider)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if badge, err := known.badge(row); err != nil || badge.Status != want || badge.Hint != settings.Refused(provider).Error() {
+			t.Errorf("%s: %+v, %v; want %s", provider, badge, err, want)
+		}
+	}
+	home := t.TempDir()
+	paths, err := config.DataDir(home, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := checkSettings(&Globals{Getenv: env}, paths); len(got) != 2 || !strings.Contains(got[1].Fix, llm.EnvCustomURL) || got[1].State != stateWarning {
+		t.Errorf("%+v", got)
+	}
+	if err := os.WriteFile(paths.ProviderSettings(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := checkSettings(&Globals{Getenv: env}, paths); len(got) != 1 || !strings.Contains(got[0].Fix, paths.ProviderSettings()) {
+		t.Errorf("%+v", got)
 	}
 }
 

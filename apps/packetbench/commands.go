@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"golang.org/x/term"
@@ -49,6 +50,13 @@ func failed(err error) error {
 	var exit *ExitError
 	if err == nil || errors.As(err, &exit) {
 		return err
+	}
+	var refusal *contract.Failure
+	if errors.As(err, &refusal) && refusal.Code == contract.CodeNotFound {
+		// The fixed text is made for windows, which know what a session is.
+		if id, is := strings.CutPrefix(refusal.Message, contract.TextNoSession); is {
+			return &ExitError{exitFailure, "There is no conversation " + id + "."}
+		}
 	}
 	return &ExitError{exitFailure, err.Error()}
 }

@@ -69,7 +69,25 @@ func (s *service) startCore() error {
 	if err := s.waitReady(msg.Store); err != nil {
 		return err
 	}
+	s.warnOfSettings()
 	return s.waitReady(msg.Bus)
+}
+
+// warnOfSettings logs the providers whose settings cannot be used; the service
+// runs without them.
+func (s *service) warnOfSettings() {
+	settings, err := s.providers().settings()
+	if err != nil {
+		s.logger.Warn("provider settings not checked", "reason", err)
+		return
+	}
+	for _, r := range refusals(settings) {
+		s.logger.Warn("provider setting refused", "provider", r.label, "reason", r.err)
+	}
+}
+
+func (s *service) providers() *providers {
+	return &providers{node: s.node, getenv: s.getenv, client: llm.NewHTTPClient(), prices: s.prices}
 }
 
 // startAgent starts the work; no conversation runs yet.
@@ -119,7 +137,7 @@ func (s *service) startEdge() error {
 		Bridge: bridge.Options{
 			Addr: s.cfg.Addr, BootID: s.boot, OwnerToken: s.run.OwnerToken, MonitorToken: s.run.MonitorToken,
 			Log: s.log, Publisher: s.log, Commands: s.log,
-			Providers: &providers{node: s.node, getenv: s.getenv, client: llm.NewHTTPClient(), prices: s.prices},
+			Providers: s.providers(),
 			Page:      page, Ready: s.ready.Load, ProjectPath: s.cfg.StartedIn, Logger: s.logger,
 			Gauges: map[string]func() float64{
 				"packetbench_log_waiting":   func() float64 { return float64(s.log.Figures().Waiting) },

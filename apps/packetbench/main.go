@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/alecthomas/kong"
 
@@ -87,7 +88,7 @@ func run(g *Globals, args []string) (code int) {
 			code = exited
 		}
 	}()
-	ctx, err := parser.Parse(args)
+	ctx, err := parser.Parse(spelled(args))
 	if err != nil {
 		fmt.Fprintf(g.Stderr, "packetbench: %s. See packetbench --help.\n", err)
 		return exitUsage
@@ -107,6 +108,20 @@ func run(g *Globals, args []string) (code int) {
 		fmt.Fprintln(g.Stderr, "packetbench:", err)
 		return exitFailure
 	}
+}
+
+// spelled turns the other spellings of help and version into ours: "help" and
+// "help run" are --help and run --help, --version is version.
+func spelled(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return args
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case args[0] == "--version":
+		return append([]string{"version"}, args[1:]...)
+	}
+	return args
 }
 
 // errExit leaves kong after it has printed its help.

@@ -86,23 +86,16 @@ type facts struct {
 }
 
 func (p *providers) ask(ctx context.Context) (*facts, error) {
-	known := &facts{}
-	reply, err := p.node.CallWithTimeout(msg.Store, msg.GetSettings{}, 5)
-	stored, ok := reply.(msg.Settings)
-	if err != nil || !ok {
-		return nil, errors.New("the settings could not be read just now; try again")
+	settings, err := p.settings()
+	if err != nil {
+		return nil, err
 	}
-	var saved llm.Saved
-	if len(stored.Providers) > 0 {
-		if err := json.Unmarshal(stored.Providers, &saved); err != nil {
-			return nil, fmt.Errorf("the provider settings could not be read: %w", err)
-		}
-	}
-	// A bad value costs its own provider, whose first turn says so.
-	known.settings, _ = llm.Resolve(saved, p.getenv)
+	known := &facts{settings: settings}
 	var wg sync.WaitGroup
-	wg.Go(func() { known.ollama, known.down = llm.OllamaModels(ctx, p.client, known.settings.OllamaURL) })
-	reply, err = p.node.CallWithTimeout(msg.Secret, msg.KeyStatus{}, 8)
+	if known.down = settings.Refused(contract.ProviderOllama); known.down == nil {
+		wg.Go(func() { known.ollama, known.down = llm.OllamaModels(ctx, p.client, settings.OllamaURL) })
+	}
+	reply, err := p.node.CallWithTimeout(msg.Secret, msg.KeyStatus{}, 8)
 	wg.Wait()
 	if infos, ok := reply.([]contract.KeyInfo); err == nil && ok {
 		known.keys = infos
@@ -110,6 +103,47 @@ func (p *providers) ask(ctx context.Context) (*facts, error) {
 		known.problem = "The key store did not answer. Try again; if it stays so, restart PacketBench."
 	}
 	return known, nil
+}
+
+// settings are what turns are started with. A bad value costs its own provider,
+// whose badge says so.
+func (p *providers) settings() (llm.Settings, error) {
+	reply, err := p.node.CallWithTimeout(msg.Store, msg.GetSettings{}, 5)
+	stored, ok := reply.(msg.Settings)
+	if err != nil || !ok {
+		return llm.Settings{}, errors.New("the settings could not be read just now; try again")
+	}
+	return resolve(stored.Providers, p.getenv)
+}
+
+// resolve is llm.Resolve for the settings as they are stored; nil when nothing
+// is. What is refused is asked of the result.
+func resolve(stored []byte, getenv func(string) string) (llm.Settings, error) {
+	var saved llm.Saved
+	if len(stored) > 0 {
+		if err := json.Unmarshal(stored, &saved); err != nil {
+			return llm.Settings{}, fmt.Errorf("the provider settings could not be read: %w", err)
+		}
+	}
+	settings, _ := llm.Resolve(saved, getenv)
+	return settings, nil
+}
+
+// refusal is a row whose settings cannot be used.
+type refusal struct {
+	label string
+	err   error
+}
+
+// refusals are the rows that no turn can be started on before a setting is
+// mended, in the order of the picker.
+func refusals(settings llm.Settings) (all []refusal) {
+	for _, row := range contract.Rows {
+		if err := settings.Refused(row.Provider); err != nil {
+			all = append(all, refusal{row.Label, err})
+		}
+	}
+	return all
 }
 
 func (k *facts) key(account contract.KeyringAccount) llm.KeyState {
@@ -124,7 +158,7 @@ func (k *facts) badge(row contract.Row) (contract.Badge, error) {
 	if row.Transport != contract.TransportInProcess {
 		return contract.Badge{Status: contract.BadgeComingSoon, Hint: notInThisVersion}, nil
 	}
-	in := llm.BadgeInput{Key: k.key(row.Account), Ollama: k.down, Now: time.Now()}
+	in := llm.BadgeInput{Key: k.key(row.Account), Refused: k.settings.Refused(row.Provider), Ollama: k.down, Now: time.Now()}
 	switch row.Provider {
 	case contract.ProviderCustom:
 		in.BaseURL = k.settings.CustomURL
