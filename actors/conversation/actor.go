@@ -323,7 +323,9 @@ func (a *actor) boot(now time.Time) error {
 	a.run(now)
 	a.booted = true
 	a.watchIdle()
-	for _, e := range a.early {
+	for len(a.early) > 0 {
+		e := a.early[0]
+		a.early = a.early[1:]
 		if !e.call {
 			if err := a.HandleMessage(e.pid, e.message); err != nil {
 				return err
@@ -792,7 +794,50 @@ func (a *actor) ready(now time.Time, r turnReady) {
 
 // Terminate frees the tools. The file is at most one save behind by now.
 func (a *actor) Terminate(error) {
+	a.farewell()
 	if a.core != nil {
 		releaseTools(a.core.tools)
+	}
+}
+
+// router is the part of the framework's node that answers in the name of a
+// process that has ended; the process itself may not any more.
+type router interface {
+	RouteSendResponse(from, to gen.PID, o gen.MessageOptions, message any) error
+	RouteSendResponseError(from, to gen.PID, o gen.MessageOptions, err error) error
+}
+
+// farewell answers everybody who still waits. The framework answers nothing that
+// lies in the mailbox of a process that ends: a command would wait for its time
+// limit. It hears that the process is gone instead, and the door looks again.
+func (a *actor) farewell() {
+	r, ok := a.Node().(router)
+	if !ok {
+		return
+	}
+	gone := func(who asker) {
+		_ = r.RouteSendResponseError(a.PID(), who.pid, gen.MessageOptions{Ref: who.ref}, gen.ErrProcessTerminated)
+	}
+	for _, s := range a.starts { // They did start.
+		_ = r.RouteSendResponse(a.PID(), s.pid, gen.MessageOptions{Ref: s.ref}, msg.Reply{Result: s.result})
+	}
+	for _, l := range a.held {
+		gone(l.asker)
+	}
+	for _, e := range a.early {
+		if e.call {
+			gone(e.asker)
+		}
+	}
+	a.starts, a.held, a.early = nil, nil, nil
+	for next, ok := a.Mailbox().Main.Pop(); ok; next, ok = a.Mailbox().Main.Pop() {
+		m, ok := next.(*gen.MailboxMessage)
+		if !ok {
+			continue
+		}
+		if m.Type == gen.MailboxMessageTypeRequest {
+			gone(asker{m.From, m.Ref})
+		}
+		gen.ReleaseMailboxMessage(m)
 	}
 }

@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -450,6 +451,96 @@ func TestActor_Delete(t *testing.T) {
 	if w.onDisk("c-1") != nil {
 		t.Error("the file came back")
 	}
+}
+
+// Whoever asks a conversation that is about to end is told at once that it is
+// gone, so that the doors can look again; nobody waits for a time limit.
+func TestActor_EndLeavesNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	asked := func(w *world, m contract.Method, params any) <-chan error {
+		w.t.Helper()
+		raw, err := json.Marshal(params)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() {
+			_, err := w.node.CallWithTimeout(msg.ConversationName("c-1"), msg.Command{Method: m, Params: raw}, 5)
+			done <- err
+		}()
+		return done
+	}
+	waits := func(w *world, pid gen.PID, n int64) {
+		w.t.Helper()
+		for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+			if info, err := w.node.ProcessInfo(pid); err != nil || time.Now().After(end) {
+				w.t.Fatalf("nothing came to wait: %v", err)
+			} else if info.MailboxQueues.Main >= n {
+				return
+			}
+		}
+	}
+	ended := func(w *world, what string, done <-chan error) {
+		w.t.Helper()
+		if err := <-done; !errors.Is(err, gen.ErrProcessTerminated) {
+			w.t.Errorf("%s: %v", what, err)
+		}
+	}
+	one := contract.SessionParams{SessionID: "c-1"}
+
+	t.Run("deleted", func(t *testing.T) {
+		gate := make(chan struct{})
+		w := newWorld(t, nil)
+		w.start()
+		w.until("a file", func() bool { return w.files["c-1"] != nil })
+		pid, _ := w.node.ProcessPID(msg.ConversationName("c-1"))
+		w.with(func() { w.endGate = gate })
+		deleting := asked(w, contract.MethodDelete, one)
+		w.until("it is being deleted", func() bool { return w.atGate })
+		late := []<-chan error{asked(w, contract.MethodCancel, one), asked(w, contract.MethodGetConversation, one), asked(w, contract.MethodStart, firstMessage)}
+		waits(w, pid, int64(len(late)))
+		close(gate)
+		if err := <-deleting; err != nil {
+			t.Errorf("the delete itself: %v", err)
+		}
+		for i, done := range late {
+			ended(w, fmt.Sprint("late request ", i), done)
+		}
+	})
+	t.Run("asleep", func(t *testing.T) {
+		gate := make(chan struct{})
+		w := newWorld(t, func(o *Options) { o.Idle, o.SaveEvery = time.Hour, time.Hour })
+		turn := w.start()
+		turn.close(contract.Done{})
+		turn.gone()
+		pid, _ := w.node.ProcessPID(msg.ConversationName("c-1"))
+		w.until("it is saved", func() bool { return w.files["c-1"] != nil })
+		w.must(contract.MethodSetApproveWrites, contract.SetEnabledParams{Enabled: true})
+		w.with(func() { w.endGate = gate })
+		if err := w.node.Send(pid, msg.Sleep{}); err != nil {
+			t.Fatal(err)
+		}
+		w.until("it falls asleep", func() bool { return w.atGate })
+		late := asked(w, contract.MethodSend, contract.SendParams{Message: "wake up"})
+		waits(w, pid, 1)
+		close(gate)
+		ended(w, "the send", late)
+	})
+	t.Run("a start whose turn is being prepared", func(t *testing.T) {
+		gate := make(chan struct{})
+		w := newWorld(t, nil)
+		defer close(gate)
+		w.with(func() { w.keyGate = gate })
+		w.wake("c-1")
+		p := firstMessage
+		p.ProjectPath = t.TempDir()
+		starting := asked(w, contract.MethodStart, p)
+		w.waitFor("conversation.turn-started", 1)
+		w.must(contract.MethodDelete, one)
+		if err := <-starting; err != nil {
+			t.Errorf("the start: %v", err)
+		}
+	})
 }
 
 // While the log takes nothing the turn ends, nothing is lost and nothing is

@@ -84,6 +84,8 @@ type world struct {
 	warned   []string
 	trusted  bool // Every project.
 	deleteNo error
+	endGate  chan struct{} // The last write and a delete are held back until it is closed.
+	atGate   bool
 	app      string // Settings.
 	keyErr   error
 	keyGate  chan struct{} // Keys are held back until it is closed.
@@ -517,6 +519,19 @@ func (s *storeStub) write(m msg.SaveConversation) msg.Saved {
 	return msg.Saved{Rev: m.Rev, FileBytes: int64(len(d.body)), JournalBytes: int64(len(d.lines))}
 }
 
+// holdEnd keeps a conversation that is about to end waiting. The lock is held.
+func (w *world) holdEnd() {
+	gate := w.endGate
+	if gate == nil {
+		return
+	}
+	w.atGate = true
+	w.mu.Unlock()
+	w.bell.ring()
+	<-gate
+	w.mu.Lock()
+}
+
 func (s *storeStub) HandleCall(_ gen.PID, _ gen.Ref, request any) (any, error) {
 	w := s.w
 	w.mu.Lock()
@@ -534,8 +549,10 @@ func (s *storeStub) HandleCall(_ gen.PID, _ gen.Ref, request any) (any, error) {
 		d := w.files[m.ID]
 		return msg.LoadedConversation{Found: true, Record: r, FileBytes: int64(len(d.body)), JournalBytes: int64(len(d.lines))}, nil
 	case msg.SaveConversationNow:
+		w.holdEnd()
 		return s.write(m.SaveConversation), nil
 	case msg.DeleteConversation:
+		w.holdEnd()
 		if w.deleteNo != nil {
 			return msg.Done{Err: w.deleteNo}, nil
 		}
