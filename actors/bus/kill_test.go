@@ -2,6 +2,7 @@ package bus
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,8 @@ func TestLog_KilledProcess(t *testing.T) {
 		_ = cmd.Wait() // killed
 		cancel()
 	}
-	r := newRig(t, LogOptions{}, func(o *ServerOptions) { o.Dir, o.Logger = dir, slog.New(slog.DiscardHandler) })
+	var warnings bytes.Buffer
+	r := newRig(t, LogOptions{}, func(o *ServerOptions) { o.Dir, o.Logger = dir, slog.New(levelled(&warnings, slog.LevelWarn)) })
 	head := r.log.Head()
 	if confirmed == 0 || head < confirmed {
 		t.Fatalf("%d events stored, %d were confirmed", head, confirmed)
@@ -88,4 +90,8 @@ func TestLog_KilledProcess(t *testing.T) {
 	r.publishAll(int(head), 10)
 	r.settled(10 * time.Second)
 	r.stored(int(head) + 10)
+	r.stop()
+	if warnings.Len() > 0 {
+		t.Errorf("the start after a kill warns: %s", warnings.String())
+	}
 }

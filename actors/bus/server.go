@@ -310,17 +310,43 @@ func sameStream(have, want nats.StreamConfig) bool {
 		have.Duplicates == want.Duplicates
 }
 
-// serverLog passes what the server says to ours: warnings and worse.
+// serverLog passes what the server says to ours: warnings and worse, but for
+// those that ask a person for nothing.
 type serverLog struct {
-	log   *slog.Logger
-	fatal chan string
+	log     *slog.Logger
+	fatal   chan string
+	rebuilt sync.Once
+}
+
+// expected are warnings about choices of ours. The passwords are made anew at
+// each start and never leave this machine; an event may be as large as a
+// message of a conversation. Source: Server of nats-server 2.15.
+var expected = []string{"Plaintext passwords detected", "Maximum payloads over "}
+
+// recovers tells the warning of an index that is older than its log, which a
+// kill leaves behind. The server reads the log itself then.
+func recovers(text string) bool {
+	return strings.HasPrefix(text, "Filestore [") && strings.Contains(text, "] Recovering ") && strings.Contains(text, " from index errored")
 }
 
 func (l *serverLog) Noticef(format string, v ...any) {
 	l.log.Debug("nats: " + fmt.Sprintf(format, v...))
 }
 
-func (l *serverLog) Warnf(format string, v ...any) { l.log.Warn("nats: " + fmt.Sprintf(format, v...)) }
+func (l *serverLog) Warnf(format string, v ...any) {
+	text := fmt.Sprintf(format, v...)
+	level := slog.LevelWarn
+	switch {
+	case slices.ContainsFunc(expected, func(s string) bool { return strings.HasPrefix(text, s) }):
+		level = slog.LevelDebug
+	case recovers(text):
+		level = slog.LevelDebug
+		l.rebuilt.Do(func() {
+			l.log.Info("event log recovered", "reason", "the service did not end in order last time; the index is built again from the stored events")
+		})
+	}
+	l.log.Log(context.Background(), level, "nats: "+text)
+}
 
 func (l *serverLog) Errorf(format string, v ...any) {
 	l.log.Error("nats: " + fmt.Sprintf(format, v...))
