@@ -62,7 +62,7 @@ type service struct {
 	// apps counts the applications that have not ended.
 	apps  sync.WaitGroup
 	ready atomic.Bool
-	// signals takes SIGINT and SIGTERM from before the service can be found
+	// signals takes SIGINT, SIGTERM and SIGHUP from before the service can be found
 	// on; nil leaves them to the caller of start.
 	signals chan os.Signal
 	// fatal hears that the service cannot go on.
@@ -343,6 +343,9 @@ func (s *service) announce() error {
 	s.node.SettleSignals()
 	if s.signals != nil {
 		signal.Notify(s.signals, os.Interrupt, syscall.SIGTERM)
+		if !signal.Ignored(syscall.SIGHUP) { // Under nohup the end of the terminal is no wish to stop.
+			signal.Notify(s.signals, syscall.SIGHUP)
+		}
 	}
 	body, err := json.MarshalIndent(s.run, "", "  ")
 	if err != nil {
@@ -442,7 +445,7 @@ func userHooks() string {
 	return filepath.Join(home, ".claude", "settings.json")
 }
 
-// wait waits for SIGINT, SIGTERM or a fault. A second signal, or a stop that
+// wait waits for SIGINT, SIGTERM, SIGHUP or a fault. A second signal, or a stop that
 // takes longer than it may, kills every known process group and exits at once.
 func (s *service) wait() (fault string) {
 	select {

@@ -505,8 +505,16 @@ func findNode(n contract.TreeNode, name string) *contract.TreeNode {
 }
 
 // F17 F20 F23: SIGTERM in the middle of a tool with a background child leaves
-// nothing running, and the transcript says that the turn was cancelled.
+// nothing running, and the transcript says that the turn was cancelled. The end
+// of the terminal that the service was started in, SIGHUP, is the same.
 func TestServe_TermInATool(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) { endInATool(t, sig) })
+	}
+}
+
+func endInATool(t *testing.T, sig syscall.Signal) {
+	t.Helper()
 	home := t.TempDir()
 	provider := llmtest.NewKeylessChat(t, llmtest.Turn{Calls: []llmtest.Call{{ID: "c1", Name: "bash", Arguments: `{"command":"sleep 300 & sleep 300 | cat"}`}}})
 	provider.TolerateProblems()
@@ -524,7 +532,7 @@ func TestServe_TermInATool(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := p.cmd.Process.Signal(sig); err != nil {
 		t.Fatal(err)
 	}
 	<-p.exited
