@@ -212,8 +212,10 @@ func TestRun_OneOutput(t *testing.T) {
 			var both bytes.Buffer
 			turn := &oneTurn{cmd: &runCmd{}, log: &both, out: &printer{w: &both}, shared: tc.shared}
 			for _, e := range []contract.Event{
-				contract.Chunk("Look"), contract.Chunk("ing"), contract.ToolStart{ID: "a", Name: "bash"},
-				contract.ToolResult{ID: "a", Name: "bash", Input: "{}"}, contract.Chunk("Done"),
+				contract.Chunk("Look"), contract.Chunk("ing"),
+				contract.ToolStart{ID: "a", Name: "bash"},
+				contract.ToolResult{ID: "a", Name: "bash", Input: "{}"},
+				contract.Chunk("Done"),
 			} {
 				turn.show(t.Context(), e)
 			}
