@@ -288,6 +288,28 @@ test('plan mode holds writes back, also after the SDK left it', async () => {
   expect(readFileSync(file, 'utf8')).toBe('z\n')
 })
 
+test('posture and model change while a prompt is open, and the prompt can still be answered', async () => {
+  const { child, server, project, open } = await rig()
+  const file = join(project, 'made.txt')
+  server.on(
+    'BASH',
+    tool('b-1', 'Bash', { command: `echo hi > ${file}` }),
+    tool('b-2', 'Bash', { command: 'echo never' }),
+  )
+  open('a', { initialMessage: 'BASH', turnId: 't-1' })
+  await child.frame((f) => f.type === 'permission_request', 'permission')
+  child.send({ type: 'set_model', sessionId: 'a', model: 'claude-opus-4-5' })
+  child.send({ type: 'set_permission_mode', sessionId: 'a', mode: 'plan' })
+  child.send({ type: 'permission_response', sessionId: 'a', toolUseId: 'b-1', decision: 'approve' })
+  const turn = await child.turn('a', 't-1')
+  expect(last(turn)).toMatchObject({ type: 'done' })
+  expect(readFileSync(file, 'utf8')).toBe('hi\n')
+  // The next call of the same turn already meets plan mode and the new model.
+  expect(turn.filter((f) => f.type === 'permission_request')).toHaveLength(1)
+  expect(server.asks.at(-1)?.results[0]?.text).toContain("Plan mode is active \u2014 'Bash'")
+  expect(server.asks.at(-1)?.model).toBe('claude-opus-4-5')
+})
+
 test('deny_all refuses without asking, and a list becomes a plan', async () => {
   const { child, server, project, open } = await rig()
   const file = join(project, 'new.txt')

@@ -57,6 +57,9 @@ const THINKING_TOKENS = 8000
 /** How long an interrupted turn may take to end before its child is ended. */
 const INTERRUPT_MS = 2500
 
+/** How long the SDK may take to change the model or the mode. */
+const CONTROL_MS = 10_000
+
 /** How long a child may take to leave after its input ended. */
 const LEAVE_MS = 2000
 
@@ -581,12 +584,16 @@ class ClaudeSession implements ProviderSession, Member {
     const { live } = this
     // Without a child the next one is started with the new value.
     if (live === undefined) return
+    const late = new AbortController()
     try {
-      await request(live.query)
+      // Answers to prompts wait behind this request.
+      await Promise.race([request(live.query), tooLate(late.signal)])
     } catch (thrown) {
       if (live.closing) return
       undo()
       throw new Error(`${what} failed: ${this.clean(reason(thrown))}`, { cause: thrown })
+    } finally {
+      late.abort()
     }
   }
 
@@ -613,6 +620,17 @@ const cancelled: Terminal = { type: 'done', inputTokens: 0, outputTokens: 0, can
 
 function crowded(live: number): string {
   return `${live} conversations are running with the Claude Agent SDK. This one goes on as soon as one of them ends.`
+}
+
+/** Rejects after CONTROL_MS, unless the signal comes first. */
+function tooLate(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error(`no answer within ${CONTROL_MS / 1000} s`)),
+      CONTROL_MS,
+    )
+    signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
+  })
 }
 
 /** Reports whether the promise settled within ms. */

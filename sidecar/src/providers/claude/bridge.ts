@@ -200,7 +200,10 @@ export class Bridge {
     const call = /^mcp__(.*?)__(.*)$/s.exec(name)
     if (call === null) return undefined
     const [, tag = '', tool = ''] = call
-    const server = this.servers.get(tag) ?? tag
+    const server = this.servers.has(tag) ? this.servers.get(tag) : tag
+    if (server === undefined) {
+      return `Two MCP servers are called ${tag}. Rename one of them, then reconnect.`
+    }
     const decision = this.options.mcp.decide(server, tool, input ?? {})
     return decision.allowed ? undefined : decision.reason
   }
