@@ -31,3 +31,23 @@ var (
 
 // UserAgent is what our HTTP clients call themselves.
 func UserAgent() string { return AppName + "/" + Version }
+
+// KeyVariables are the environment variables from which a provider's key may
+// come, by keyring account. What a model runs does not get them: its output
+// goes into transcript, log and the model's own context.
+var KeyVariables = map[string]string{
+	"api-key-anthropic":  "ANTHROPIC_API_KEY",
+	"api-key-openai":     "OPENAI_API_KEY",
+	"api-key-openrouter": "OPENROUTER_API_KEY",
+	"api-key-minimax":    "MINIMAX_API_KEY",
+}
+
+// HoldsKey reports whether an environment variable is one of KeyVariables.
+func HoldsKey(name string) bool {
+	for _, v := range KeyVariables {
+		if v == name {
+			return true
+		}
+	}
+	return false
+}

@@ -29,18 +29,26 @@ func parse(frame []byte) (requests []parsed, batch bool) {
 	}
 	frame = bytes.TrimSpace(frame)
 	if len(frame) > 0 && frame[0] == '[' {
-		var raw []json.RawMessage
-		if err := json.Unmarshal(frame, &raw); err != nil {
-			return []parsed{bad(contract.CodeParse, "The request is not JSON: %s", err)}, false
+		if !json.Valid(frame) {
+			return []parsed{bad(contract.CodeParse, "The request is not JSON.")}, false
 		}
-		if len(raw) == 0 {
-			return []parsed{bad(contract.CodeInvalid, "A batch must hold at least one request.")}, false
+		// One by one: 16 MiB hold millions of entries, and only 256 are taken.
+		list := json.NewDecoder(bytes.NewReader(frame))
+		if _, err := list.Token(); err != nil {
+			return []parsed{bad(contract.CodeParse, "The request is not JSON.")}, false
 		}
-		if len(raw) > config.MaxRequestsInFlight {
-			return []parsed{bad(contract.CodeOverLimit, "A batch may hold %d requests.", config.MaxRequestsInFlight)}, false
-		}
-		for _, one := range raw {
+		for list.More() {
+			if len(requests) == config.MaxRequestsInFlight {
+				return []parsed{bad(contract.CodeOverLimit, "A batch may hold %d requests.", config.MaxRequestsInFlight)}, false
+			}
+			var one json.RawMessage
+			if err := list.Decode(&one); err != nil {
+				return []parsed{bad(contract.CodeParse, "The request is not JSON.")}, false
+			}
 			requests = append(requests, parseOne(one))
+		}
+		if len(requests) == 0 {
+			return []parsed{bad(contract.CodeInvalid, "A batch must hold at least one request.")}, false
 		}
 		return requests, true
 	}

@@ -344,7 +344,7 @@ func Summary(r *contract.Record) contract.Summary {
 	s := contract.Summary{
 		SessionID: r.ID, Title: r.Title, Row: r.Agent, Provider: r.Provider, Model: r.Model,
 		ProjectPath: r.ProjectPath, Status: r.Status, Archived: r.Archived, Pinned: r.Pinned,
-		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(), UpdatedAt: time.UnixMilli(r.UpdatedAt).UTC(),
+		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt),
 		Queued: len(r.QueuedMessages),
 	}
 	if r.ParentConversationID != "" {
@@ -359,4 +359,14 @@ func Summary(r *contract.Record) contract.Summary {
 	}
 	s.RetiredNotice, _ = contract.Retired(r.Agent)
 	return s
+}
+
+// moment is a time of a file. One that RFC 3339 cannot write, which only a
+// damaged file holds, counts as not known.
+func moment(ms int64) time.Time {
+	t := time.UnixMilli(ms).UTC()
+	if y := t.Year(); y < 1 || y > 9999 {
+		return time.UnixMilli(0).UTC()
+	}
+	return t
 }

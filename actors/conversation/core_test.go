@@ -670,3 +670,14 @@ func TestQueue_SendWhileUnwinding(t *testing.T) {
 		})
 	}
 }
+
+// A time that RFC 3339 cannot write, from a damaged file, hides no transcript.
+func TestView_ImpossibleTimes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.start(contract.ModeAuto)
+	b.c.rec.CreatedAt, b.c.rec.UpdatedAt = 1e18, -1e18
+	if _, err := json.Marshal(b.c.view()); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -25,14 +25,14 @@ const (
 // EnvNoKeyring, set to 1, leaves the OS keyring alone.
 const EnvNoKeyring = "PACKETBENCH_NO_KEYRING"
 
-// variables are the environment variables of accounts. Source: runtime.md 3 and
-// the vendors' own tools.
-var variables = map[contract.KeyringAccount]string{
-	"api-key-anthropic":  "ANTHROPIC_API_KEY",
-	"api-key-openai":     "OPENAI_API_KEY",
-	"api-key-openrouter": "OPENROUTER_API_KEY",
-	"api-key-minimax":    "MINIMAX_API_KEY",
-	"github-token":       "GITHUB_TOKEN",
+// variable is the environment variable of an account: a provider's, or the one
+// that GitHub's own tools read.
+func variable(account contract.KeyringAccount) (name string, ok bool) {
+	if account == "github-token" {
+		return "GITHUB_TOKEN", true
+	}
+	name, ok = config.KeyVariables[string(account)]
+	return name, ok
 }
 
 // otherAccounts are known beside those of the provider table.
@@ -172,7 +172,7 @@ func (k *Keys) get(account contract.KeyringAccount, until time.Time) (msg.Key, s
 	case inFile:
 		return msg.Key(kept.Value), SourceFile, nil
 	}
-	if name, ok := variables[account]; ok {
+	if name, ok := variable(account); ok {
 		if value := strings.TrimSpace(k.getenv(name)); value != "" {
 			return msg.Key(value), sourceEnv + name, nil
 		}

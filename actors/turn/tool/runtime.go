@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/packetbench/packetbench/actors/child"
+	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
 
@@ -241,9 +242,9 @@ func environment(env []string, dir string) []string {
 	out := make([]string, 0, len(env)+1)
 	for _, e := range env {
 		name, _, _ := strings.Cut(e, "=")
-		// The service's own settings are no business of a command, and a stale
-		// PWD would mislead it.
-		if name == "PWD" || name == "OLDPWD" || strings.HasPrefix(name, ownEnv) {
+		// The service's own settings and the keys it may use are no business of a
+		// command, and a stale PWD would mislead it.
+		if name == "PWD" || name == "OLDPWD" || strings.HasPrefix(name, ownEnv) || config.HoldsKey(name) {
 			continue
 		}
 		out = append(out, e)
