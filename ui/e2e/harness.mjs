@@ -61,8 +61,14 @@ export async function startService({ bin, home, addr = '127.0.0.1:0' }) {
     project: join(home, 'project'),
     run: () => JSON.parse(readFileSync(join(home, 'data', 'run.json'), 'utf8')),
     stderr: () => stderr,
+    /** Ends it as a crash does: nothing is said or saved any more. */
+    kill: async () => {
+      const gone = new Promise((r) => child.once('exit', r))
+      child.kill('SIGKILL')
+      await gone
+    },
     stop: async () => {
-      if (child.exitCode !== null) return
+      if (child.exitCode !== null || child.signalCode !== null) return
       const gone = new Promise((r) => child.once('exit', r))
       child.kill('SIGTERM')
       const hard = setTimeout(() => child.kill('SIGKILL'), 12_000)

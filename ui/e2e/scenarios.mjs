@@ -1,12 +1,15 @@
 // scenarios.mjs: what a person does with the page, told step by step. Controls
 // are found by role and name, as a person who cannot see finds them.
 import { existsSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { assert, shots } from './harness.mjs'
 
 const message = (page) => page.getByRole('textbox', { name: 'Message' })
 const card = (page) => page.getByRole('region', { name: 'Permission required: bash' })
 const transcript = (page) => page.getByRole('log', { name: 'Transcript' })
+
+const cutOff = (page) => page.getByRole('main').getByText('Reconnecting…')
 
 /** Starts a demo conversation and waits for its pane. */
 async function launch(page, service, words, mode) {
@@ -64,6 +67,24 @@ async function holdSocket(page) {
     mend: () => {
       held.cut = false
     },
+  }
+}
+
+/** An OpenAI-compatible endpoint of this machine that says one sentence. */
+async function fakeEndpoint(words) {
+  const server = createServer((request, response) => {
+    request.resume()
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const say = (choice) =>
+      response.write(`data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, ...choice }] })}\n\n`)
+    say({ delta: { role: 'assistant', content: words } })
+    say({ delta: {}, finish_reason: 'stop' })
+    response.end('data: [DONE]\n\n')
+  })
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${server.address().port}/v1`,
+    stop: () => new Promise((resolve) => server.close(resolve)),
   }
 }
 
@@ -230,7 +251,7 @@ export const scenarios = [
       await launch(page, service, 'run before the cut')
       await card(page).waitFor()
       await socket.cut()
-      await page.getByText(/Agents keep running/).waitFor()
+      await cutOff(page).waitFor()
       // F41: what is typed while cut off waits where one can see it.
       await message(page).fill('sent while away')
       await message(page).press('Enter')
@@ -244,6 +265,7 @@ export const scenarios = [
         .click()
       await settled(b)
       socket.mend()
+      await page.getByText('Reconnected. Nothing was lost.').waitFor()
       await page.getByRole('status', { name: 'Connection' }).getByText('Connected').waitFor()
       // F38: the missed part of the turn is there without a reload.
       await card(page).waitFor({ state: 'detached' })
@@ -280,12 +302,17 @@ export const scenarios = [
       await launch(page, service, 'run until stopped')
       await card(page).waitFor()
       await message(page).fill('never')
+      // Y and N are letters in here, and are not offered as keys.
+      assert(!(await page.locator('.answer-keys').first().isVisible()), 'a field offers Y and N')
       await message(page).press('Enter')
       await transcript(page).getByText('(queued)').waitFor()
+      await page.evaluate(() => document.activeElement?.blur())
+      await page.locator('.answer-keys').first().waitFor()
       await page.getByRole('button', { name: 'Stop turn' }).click()
       await settled(page)
       await page.getByText('Stopped.', { exact: true }).waitFor()
       await count(transcript(page), 1)
+      assert((await message(page).inputValue()) === 'never', 'the queued text is lost')
       await card(page).waitFor({ state: 'detached' })
     },
   ],
@@ -317,6 +344,7 @@ export const scenarios = [
       await page.getByRole('button', { name: 'Retry' }).click()
       // What the answer had before the failing request is kept as turn 1.
       await page.getByRole('region', { name: 'Turn 2, failed' }).waitFor()
+      await page.getByRole('region', { name: 'Turn 1, failed, retried' }).waitFor()
       await count(transcript(page), 1)
     },
   ],
@@ -350,6 +378,83 @@ export const scenarios = [
     },
   ],
   [
+    'a custom endpoint is set in Settings, becomes ready and answers',
+    async ({ open, bin, freshHome, startService }) => {
+      const fake = await fakeEndpoint('Hello from the fake endpoint.')
+      const own = await startService({ bin, home: freshHome() })
+      try {
+        const page = await open()
+        await page.goto(own.url)
+        await page.goto(`${own.base}/settings`)
+        const url = page.getByRole('textbox', { name: 'Custom endpoint base URL' })
+        await url.fill('ftp://nowhere')
+        await page.getByRole('button', { name: 'Save Custom endpoint base URL' }).click()
+        await page.getByRole('alert').waitFor()
+        assert((await url.getAttribute('aria-invalid')) === 'true', 'the field is not marked')
+        await url.fill(fake.url)
+        await page.getByRole('button', { name: 'Save Custom endpoint base URL' }).click()
+        await page.getByText('Saved.').waitFor()
+        const models = page.getByRole('textbox', { name: 'Custom endpoint models' })
+        await models.fill('fake-small\nfake-big')
+        await page.getByRole('button', { name: 'Save Custom endpoint models' }).click()
+        await page.getByText('Saved.').nth(1).waitFor()
+        await audit(page)
+        await page.reload()
+        await page.waitForFunction((el) => el.value !== '', await url.elementHandle())
+        assert((await url.inputValue()) === fake.url, 'the URL is not what was saved')
+        await page.goto(`${own.base}/agents/new`)
+        await page.getByRole('button', { name: /^Provider/ }).click()
+        await page.getByRole('option', { name: /^Custom endpoint.*Ready/ }).click()
+        assert(
+          (await page.getByText(/No provider is set up yet/).count()) === 0,
+          'a ready custom endpoint counts for nothing',
+        )
+        await page.getByRole('textbox', { name: 'What would you like to work on?' }).fill('hi')
+        const project = page.getByRole('combobox', { name: 'Project folder' })
+        await project.fill(join(own.project, 'is-not-there'))
+        await page.getByRole('button', { name: /^Launch/ }).click()
+        await page.locator('#project-error').waitFor()
+        assert((await project.getAttribute('aria-invalid')) === 'true', 'the folder is not marked')
+        assert(
+          !(await page.locator('#project-error').innerText()).includes('project_path'),
+          'a name of the wire is shown',
+        )
+        await project.fill(own.project)
+        await page.locator('#project-error').waitFor({ state: 'detached' })
+        await page.getByRole('button', { name: /^Launch/ }).click()
+        await transcript(page).getByText('Hello from the fake endpoint.').waitFor()
+        await page.goto(`${own.base}/settings`)
+        await page.getByRole('button', { name: 'Reset Custom endpoint base URL' }).click()
+        await page.getByText('Back to the default.').waitFor()
+      } finally {
+        await own.stop()
+        await fake.stop()
+      }
+    },
+  ],
+  [
+    'a prompt that a crash interrupted says so',
+    async ({ open, bin, freshHome, startService }) => {
+      const home = freshHome()
+      const first = await startService({ bin, home })
+      let second
+      try {
+        const page = await open()
+        const path = await launch(page, first, 'run into a restart')
+        await card(page).waitFor()
+        await first.kill()
+        second = await startService({ bin, home })
+        await page.goto(second.url)
+        await page.goto(second.base + path)
+        await transcript(page).locator('.tool').getByText('interrupted').waitFor()
+        await page.getByRole('region', { name: 'Turn 1, interrupted' }).waitFor()
+      } finally {
+        await first.stop()
+        await second?.stop()
+      }
+    },
+  ],
+  [
     'rename, archive and delete',
     async ({ service, open }) => {
       const page = await open()
@@ -363,6 +468,8 @@ export const scenarios = [
       await page.getByRole('heading', { name: 'A better title' }).waitFor()
       await menu.click()
       await page.getByRole('menuitem', { name: 'Archive' }).click()
+      await page.getByRole('status').getByText('Archived', { exact: true }).waitFor()
+      await page.locator('main header').getByText('Archived', { exact: true }).waitFor()
       await page.getByRole('tab', { name: /^Archived/ }).click()
       const list = page.getByRole('complementary', { name: 'Conversations' })
       await list.getByRole('link', { name: /A better title/ }).waitFor()
@@ -411,7 +518,7 @@ export const scenarios = [
         await settled(page)
         await first.stop()
         // F40: the page goes on trying, visibly.
-        await page.getByText(/Agents keep running/).waitFor()
+        await cutOff(page).waitFor()
         second = await startService({ bin, home, addr: new URL(first.base).host })
         await page.getByText('packetbench url').waitFor()
         await page.goto(second.url)
@@ -479,6 +586,12 @@ export const scenarios = [
           await page.getByRole('listbox', { name: 'Provider' }).waitFor()
           await audit(page)
           await shot('launch')
+          await page.goto(`${service.base}/settings`)
+          await page.getByRole('textbox', { name: 'Custom endpoint models' }).waitFor()
+          await audit(page)
+          await shot('settings')
+          await page.getByRole('textbox', { name: 'Custom endpoint models' }).focus()
+          await shot('settings-end')
           await page.goto(`${service.base}/agents`)
           await page.getByRole('navigation', { name: 'Views' }).waitFor()
           await page

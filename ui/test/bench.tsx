@@ -14,7 +14,11 @@ export interface Noted {
   args: unknown[]
 }
 
-export function renderInBench(ui: ReactElement, change: Partial<WindowState> = {}) {
+export function renderInBench(
+  ui: ReactElement,
+  change: Partial<WindowState> = {},
+  answers: Partial<Actions> = {},
+) {
   const noted: Noted[] = []
   const went: Route[] = []
   const store = createStore<WindowState>(() => ({
@@ -33,17 +37,24 @@ export function renderInBench(ui: ReactElement, change: Partial<WindowState> = {
     answering: {},
     stopPressed: {},
     keys: undefined,
+    providerSettings: undefined,
     toast: undefined,
     ...change,
   }))
+  const given: Partial<Actions> = {
+    start: () => Promise.resolve({ ok: false, project: '' }),
+    ...answers,
+  }
   const actions = new Proxy({} as Actions, {
     get: (_target, name) => {
       if (name === 'setDraft') {
         return (key: string, text: string) =>
           store.setState((s) => ({ drafts: { ...s.drafts, [key]: text } }))
       }
+      const known = given[name as keyof Actions] as ((...a: unknown[]) => unknown) | undefined
       return (...args: unknown[]) => {
         noted.push({ name: String(name), args })
+        if (known) return known(...args)
         return Promise.resolve('')
       }
     },

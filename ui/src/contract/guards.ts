@@ -32,6 +32,7 @@ import type {
   PendingEdit,
   PendingPermission,
   ProviderRow,
+  ProviderSettings,
   RateLimit,
   SessionInfo,
   SidecarStatus,
@@ -145,6 +146,8 @@ function readTool(v: unknown): ToolCall {
     ...(Array.isArray(r.modified_paths) && { modified_paths: strings(r.modified_paths) }),
     ...optional('stdout', r.stdout),
     ...optional('stderr', r.stderr),
+    ...(typeof r.lines_added === 'number' && { lines_added: r.lines_added }),
+    ...(typeof r.lines_removed === 'number' && { lines_removed: r.lines_removed }),
     ...optionalOf('denied_by', r.denied_by, decidedByValues),
   }
 }
@@ -343,6 +346,29 @@ export function readKeys(v: unknown): KeyInfo[] {
       ...optional('last4', r.last4),
     }
   })
+}
+
+/**
+ * The settings of the providers, each as the text of its field. The keys of
+ * urls are those of set_settings, a named provider's by its path.
+ */
+export function readProviderSettings(v: unknown): ProviderSettings {
+  const r = rec(rec(v).providers)
+  const named = rec(r.named_provider_base_urls)
+  const urls: Record<string, string> = {}
+  for (const key of ['minimax_base_url', 'ollama_base_url', 'custom_compat_base_url']) {
+    urls[key] = str(r[key])
+  }
+  for (const [provider, url] of Object.entries(named)) {
+    urls[`named_provider_base_urls.${provider}`] = str(url)
+  }
+  const cap = num(r.ollama_num_ctx_cap)
+  return {
+    urls,
+    customModels: strings(r.custom_compat_models),
+    ollamaContextCap: cap === 0 ? '' : String(cap),
+    ollamaKeepAlive: str(r.ollama_keep_alive),
+  }
 }
 
 export function readSidecar(v: unknown): SidecarStatus {

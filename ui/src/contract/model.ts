@@ -37,7 +37,13 @@ export type SummaryPatch = Partial<Omit<Summary, 'session_id'>> & {
 
 export type ToolCall = Filled<
   wire.ToolCall,
-  'exit_code' | 'modified_paths' | 'stdout' | 'stderr' | 'denied_by'
+  | 'exit_code'
+  | 'modified_paths'
+  | 'stdout'
+  | 'stderr'
+  | 'lines_added'
+  | 'lines_removed'
+  | 'denied_by'
 >
 
 /** One piece of a turn; lengths are UTF-16 code units, taken in order. */
@@ -90,6 +96,15 @@ export type Conversation = Summary & {
   rate_limited?: RateLimit
   context?: ContextUse
   capabilities: Capabilities
+}
+
+/** What is set for the providers; what is absent has its default. */
+export interface ProviderSettings {
+  urls: Record<string, string>
+  customModels: string[]
+  /** In tokens. */
+  ollamaContextCap: string
+  ollamaKeepAlive: string
 }
 
 /** The provider refused for now; seconds are absent when it did not say. */

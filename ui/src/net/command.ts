@@ -2,17 +2,26 @@
 // from the service and are shown as they are.
 
 import type * as wire from '../contract/gen'
+import { CodeBadParams } from '../contract/gen'
 import type { KeyInfo, Method } from '../contract/gen'
 import {
   isRecord,
   readKeys,
   readProviders,
+  readProviderSettings,
   readSidecar,
   readSnapshot,
   readSummaries,
 } from '../contract/guards'
 import type { Attachment, Decision, PermissionMode } from '../contract/gen'
-import type { PlanChoice, ProviderRow, SidecarStatus, Snapshot, Summary } from '../contract/model'
+import type {
+  PlanChoice,
+  ProviderRow,
+  ProviderSettings,
+  SidecarStatus,
+  Snapshot,
+  Summary,
+} from '../contract/model'
 import type { Link } from './socket'
 import { CallError } from './socket'
 
@@ -64,6 +73,21 @@ export interface Commands {
   listKeys: () => Promise<KeyInfo[]>
   setKey: (account: string, value: string) => Promise<void>
   deleteKey: (account: string) => Promise<void>
+  getProviderSettings: () => Promise<ProviderSettings>
+  /** Merges a patch into the settings of the providers; null clears. */
+  setProviderSettings: (patch: object) => Promise<ProviderSettings>
+}
+
+/**
+ * The sentence of a refused parameter without the name the wire has for it;
+ * undefined when the refusal is of another one.
+ */
+export function refusalOf(e: unknown, field: string): string | undefined {
+  if (!(e instanceof CallError) || e.code !== CodeBadParams) return undefined
+  const prefix = `${field}: `
+  if (!e.message.startsWith(prefix)) return undefined
+  const words = e.message.slice(prefix.length)
+  return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
 /** A sentence for a person: the service's own, or what to do without one. */
@@ -125,5 +149,8 @@ export function createCommands(link: Pick<Link, 'call'>): Commands {
     listKeys: async () => readKeys(await ask('list_keys', {})),
     setKey: (account, value) => run('set_key', { account, value }),
     deleteKey: (account) => run('delete_key', { account }),
+    getProviderSettings: async () => readProviderSettings(await ask('get_settings', {})),
+    setProviderSettings: async (patch) =>
+      readProviderSettings(await ask('set_settings', { providers: patch })),
   }
 }

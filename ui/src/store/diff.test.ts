@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { diffLines } from './diff'
+import { changedLines, diffLines } from './diff'
 
 /** Rebuilds both texts from a diff without folded lines. */
 function rebuild(before: string, after: string): [string[], string[]] {
@@ -71,5 +71,26 @@ describe('diffLines', () => {
       Array.from({ length: 4000 }, (_, i) => `${word} ${i}`).join('\n')
     const lines = diffLines(make('a'), make('b'))
     expect(lines.filter((l) => l.type === 'add')).toHaveLength(4000)
+  })
+})
+
+describe('changedLines', () => {
+  const many = (letter: string) =>
+    Array.from({ length: 3000 }, (_, i) => `${letter}${i}\n`).join('')
+  // The rows of the service's own test of its count.
+  it.each([
+    ['', 'a\nb\n', 2, 0],
+    ['', 'a\nb', 2, 0],
+    ['', '', 0, 0],
+    ['a\nb\n', '', 0, 2],
+    ['a\nb\n', 'a\nb\n', 0, 0],
+    ['a\nb\nc\n', 'a\nB\nc\n', 1, 1],
+    ['a\nb\nc\nd\ne\n', 'A\nb\nc\nd\nE\nf\n', 3, 2],
+    ['a\nb', 'a\nb\n', 1, 1],
+    ['a\na\na\n', 'a\na\n', 0, 1],
+    ['a\n\nb\n', 'a\nb\n', 0, 1],
+    [many('a'), many('b'), 3000, 3000],
+  ])('of %j and %j is +%i -%i', (before, after, added, removed) => {
+    expect(changedLines(before, after)).toEqual({ added, removed })
   })
 })

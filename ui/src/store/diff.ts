@@ -20,6 +20,49 @@ function split(text: string): string[] {
   return lines
 }
 
+// Bounds the search of changedLines as the service bounds its own, so that
+// both give one number. Source: actors/turn/lines.go.
+const maxDistance = 2000
+
+// A line with its end, so that a last line that only gained one has changed.
+function withEnds(text: string): string[] {
+  return text === '' ? [] : (text.match(/[^\n]*\n|[^\n]+$/g) ?? [])
+}
+
+/**
+ * How many lines were added and removed, as few as possible; beyond
+ * maxDistance every line between the first and the last difference counts.
+ * Only lengths of paths are kept, no path.
+ */
+export function changedLines(before: string, after: string): { added: number; removed: number } {
+  const whole = { a: withEnds(before), b: withEnds(after) }
+  let head = 0
+  while (head < whole.a.length && whole.a[head] === whole.b[head]) head++
+  let tail = 0
+  const most = Math.min(whole.a.length, whole.b.length) - head
+  while (tail < most && whole.a.at(-1 - tail) === whole.b.at(-1 - tail)) tail++
+  const a = whole.a.slice(head, whole.a.length - tail)
+  const b = whole.b.slice(head, whole.b.length - tail)
+  if (a.length === 0 || b.length === 0) return { added: b.length, removed: a.length }
+  const limit = Math.min(a.length + b.length, maxDistance)
+  const middle = limit + 1
+  const reach = new Int32Array(2 * limit + 3)
+  const at = (k: number): number => reach[middle + k] ?? 0
+  for (let d = 0; d <= limit; d++) {
+    for (let k = -d; k <= d; k += 2) {
+      const down = k === -d || (k !== d && at(k - 1) < at(k + 1))
+      let x = down ? at(k + 1) : at(k - 1) + 1
+      while (x < a.length && x - k < b.length && a[x] === b[x - k]) x++
+      reach[middle + k] = x
+      if (x >= a.length && x - k >= b.length) {
+        const added = (d + b.length - a.length) / 2
+        return { added, removed: d - added }
+      }
+    }
+  }
+  return { added: b.length, removed: a.length }
+}
+
 type Op = 'same' | 'add' | 'del'
 
 function script(a: string[], b: string[]): Op[] {

@@ -19,10 +19,12 @@ export function pickRow(rows: ProviderRow[]): ProviderRow | undefined {
   return rows.find((r) => r.row === demoRow) ?? rows[0]
 }
 
-/** Whether the demo was chosen because no row of the order is ready. */
+/** Whether nothing but the demo can be launched. */
 export function demoOnly(rows: ProviderRow[]): boolean {
-  const chosen = pickRow(rows)
-  return chosen?.row === demoRow
+  return (
+    rows.some((r) => r.row === demoRow) &&
+    rows.every((r) => r.row === demoRow || r.badge.status !== 'ready')
+  )
 }
 
 export interface BadgeLook {

@@ -32,21 +32,39 @@ export interface ConversationState {
   resolved: Resolved[]
   /** Content before the first edit, by path; null: the file did not exist. */
   baselines: Record<string, string | null>
+  /** Turns that failed before they were retried; the retry forgets it. */
+  failed: string[]
   deleted: boolean
   /** The events cannot be applied; the snapshot has to be read again. */
   stale: boolean
 }
 
-export function fromSnapshot(conversation: Conversation, seq: number): ConversationState {
+/**
+ * A snapshot as a state. What only this window knows is taken along from what
+ * it showed before: last words of cards, baselines, turns that had failed.
+ */
+export function fromSnapshot(
+  conversation: Conversation,
+  seq: number,
+  before?: ConversationState,
+): ConversationState {
   return {
     conversation,
     seq,
     opened: {},
-    resolved: [],
-    baselines: {},
+    resolved: before?.resolved ?? [],
+    baselines: before?.baselines ?? {},
+    failed: before ? failedTurns(before) : [],
     deleted: false,
     stale: false,
   }
+}
+
+function failedTurns(s: ConversationState): string[] {
+  const ids = s.conversation.messages.flatMap((m) =>
+    m.role === 'assistant' && m.outcome === 'error' ? [m.turn_id] : [],
+  )
+  return [...new Set([...s.failed, ...ids])]
 }
 
 export function reduceAll(state: ConversationState, events: AgentEvent[]): ConversationState {
@@ -278,7 +296,11 @@ export function reduce(s: ConversationState, e: AgentEvent): ConversationState {
         ...details,
       }
       const others = s.conversation.pending_permissions.filter((p) => p.id !== e.id)
-      return patch(resumed(s), { pending_permissions: [...others, prompt] })
+      // A call announced without its input is known by what it asks for.
+      const named = at(resumed(s), holder(s.conversation.messages, e.id), (m) =>
+        changeTool(m, e.id, (t) => ({ ...t, input: t.input || e.arguments })),
+      )
+      return patch(named, { pending_permissions: [...others, prompt] })
     }
     case 'prompt-resolved': {
       const known = s.conversation.pending_permissions.some((p) => p.id === e.id)

@@ -7,7 +7,7 @@ import { fateOf } from './outbox'
 import { nextPosture, offered, postureOf, postures, segments } from './posture'
 import { demoOnly, pickRow } from './providers'
 import { counts, markOf, sectionsOf } from './sections'
-import { countLines, editSize, exitCodeOf, projectRelative, targetOf } from './tools'
+import { editSize, exitCodeOf, projectRelative, targetOf } from './tools'
 
 describe('format', () => {
   it.each([
@@ -139,6 +139,14 @@ describe('the list', () => {
         .sort(),
     ).toEqual(['gone', 'needy', 'new', 'pinned'])
   })
+  it.each(['all', 'done', 'archived'] as const)(
+    'keeps the mark of a failed one in %s',
+    (filter) => {
+      const failed = item('f', { status: 'failed', archived: filter === 'archived' })
+      const [row] = sectionsOf([failed], filter, '')[0]?.rows ?? []
+      expect(row && markOf(row)).toEqual({ kind: 'fail', words: 'failed' })
+    },
+  )
   it('counts each filter, archived apart from the others', () => {
     expect(counts(all)).toEqual({ all: 6, active: 5, done: 1, archived: 1 })
   })
@@ -168,11 +176,13 @@ describe('tools', () => {
     expect(targetOf('x', 'not json')).toBe('')
   })
   it('counts changed lines', () => {
-    expect(countLines('a\nb\nc', 'a\nx\ny\nc')).toEqual({ added: 2, removed: 1 })
     const write = { ...bash, name: 'write_file', status: 'done' as const, content: '' }
     const input = JSON.stringify({ path: 'a', content: 'a\nb\n' })
     expect(editSize({ ...write, input }, null)).toEqual({ added: 2, removed: 0 })
     expect(editSize({ ...write, input }, 'a\n')).toEqual({ added: 1, removed: 0 })
+    // What the service counted is the truth, a 0 included.
+    const counted = { ...write, input, lines_added: 0, lines_removed: 7 }
+    expect(editSize(counted, null)).toEqual({ added: 0, removed: 7 })
   })
 })
 

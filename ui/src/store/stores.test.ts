@@ -339,3 +339,169 @@ describe('the list', () => {
     expect(t.calls('list_providers').length).toBe(before + 1)
   })
 })
+
+describe('Stop', () => {
+  const queued = (id: string, content: string) => ({
+    what: 'conversation.user-turn',
+    data: { message_id: id, content, attachments: [], queued: true },
+  })
+  const empty = { what: 'conversation.queue-changed', data: { items: [] } }
+  const started = (turn: string) => ({
+    what: 'conversation.turn-started',
+    data: { turn_id: turn },
+    turn,
+  })
+  const ended = (outcome: string, turn = 't-1') => ({
+    what: 'conversation.turn-ended',
+    data: { turn_id: turn, outcome },
+    turn,
+  })
+  const running = async () => {
+    const t = setup()
+    await t.connect()
+    t.bench.actions.open('c-1')
+    await settle()
+    t.feed(started('t-1'), queued('m-2', 'and this'), queued('m-3', 'then that'))
+    await settle()
+    return t
+  }
+  it('gives the queue back to the draft of the window that pressed it', async () => {
+    const t = await running()
+    t.bench.actions.setDraft('c-1', 'typed since')
+    t.bench.actions.stop('c-1')
+    t.feed(empty)
+    await settle()
+    expect(t.bench.store.getState().drafts['c-1']).toBe('typed since')
+    t.feed(ended('cancelled'))
+    await settle()
+    expect(t.bench.store.getState().drafts['c-1']).toBe('typed since\nand this\nthen that')
+  })
+  it('pressed elsewhere leaves the draft alone', async () => {
+    const t = await running()
+    t.feed(empty, ended('cancelled'))
+    await settle()
+    expect(t.bench.store.getState().drafts['c-1']).toBeUndefined()
+  })
+  it('does not give back what went out before the Stop arrived', async () => {
+    const t = await running()
+    t.bench.actions.stop('c-1')
+    const sent = queued('m-2', 'and this')
+    t.feed(
+      { what: 'conversation.queue-changed', data: { items: [{ message_id: 'm-3', content: '' }] } },
+      { ...sent, data: { ...sent.data, queued: false } },
+      started('t-2'),
+      empty,
+      ended('done', 't-1'),
+      ended('cancelled', 't-2'),
+    )
+    await settle()
+    expect(t.bench.store.getState().drafts['c-1']).toBe('then that')
+  })
+})
+
+describe('a connection that comes back', () => {
+  it.each([
+    ['boot-1', 'Reconnected. Nothing was lost.'],
+    ['boot-2', /^Reconnected. The service was started again meanwhile/],
+  ])('of %s says %s', async (boot, words) => {
+    const t = setup()
+    await t.connect()
+    expect(t.bench.store.getState().toast).toBeUndefined()
+    t.drop()
+    expect(t.bench.store.getState().toast).toBeUndefined()
+    t.service.bootId = boot
+    await t.reconnect()
+    expect(t.bench.store.getState().toast?.text).toMatch(words)
+  })
+})
+
+describe('settings of the providers', () => {
+  it('are patched by key, and a named provider inside its object', async () => {
+    const t = setup({
+      set_settings: () => ({
+        result: { app: {}, providers: { custom_compat_base_url: 'http://127.0.0.1:1/v1' } },
+      }),
+    })
+    await t.connect()
+    const { setProviderSetting } = t.bench.actions
+    expect(await setProviderSetting('custom_compat_base_url', 'http://127.0.0.1:1/v1/')).toBe('')
+    expect(await setProviderSetting('named_provider_base_urls.openai', null)).toBe('')
+    expect(t.calls('set_settings').map((f) => f.params)).toEqual([
+      { providers: { custom_compat_base_url: 'http://127.0.0.1:1/v1/' } },
+      { providers: { named_provider_base_urls: { openai: null } } },
+    ])
+    // What is shown is what the service made of it.
+    expect(t.bench.store.getState().providerSettings?.urls.custom_compat_base_url).toBe(
+      'http://127.0.0.1:1/v1',
+    )
+  })
+  it('say why they were refused, without the name on the wire', async () => {
+    const message = 'ollama_base_url: an URL must begin with http:// or https://.'
+    const t = setup({ set_settings: () => ({ error: { code: -32602, message } }) })
+    await t.connect()
+    expect(await t.bench.actions.setProviderSetting('ollama_base_url', 'ftp://x')).toBe(
+      'An URL must begin with http:// or https://.',
+    )
+    expect(t.bench.store.getState().toast).toBeUndefined()
+  })
+})
+
+describe('a launch', () => {
+  const request = {
+    session_id: 'c-9',
+    provider: 'demo',
+    row: 'api-demo',
+    model: 'demo',
+    project_path: '/nowhere',
+    initial_message: 'x',
+    plan_mode: false,
+    permission_mode: 'auto' as const,
+  }
+  it('tells a bad folder from another refusal', async () => {
+    const answers = [
+      { code: -32602, message: 'project_path: the folder /nowhere does not exist.' },
+      { code: -32009, message: 'Not now.' },
+    ]
+    const t = setup({ start_api_agent_session: () => ({ error: answers.shift() }) })
+    await t.connect()
+    expect(await t.bench.actions.start(request, '+launch')).toEqual({
+      ok: false,
+      project: 'The folder /nowhere does not exist.',
+    })
+    expect(t.bench.store.getState().toast).toBeUndefined()
+    expect(await t.bench.actions.start(request, '+launch')).toEqual({ ok: false, project: '' })
+    expect(t.bench.store.getState().toast?.text).toBe('Not now.')
+  })
+})
+
+describe('archiving', () => {
+  it('is said when it was done, and not before', async () => {
+    const t = setup()
+    await t.connect()
+    t.bench.actions.archive('c-1', true)
+    expect(t.bench.store.getState().toast).toBeUndefined()
+    await settle()
+    expect(t.bench.store.getState().toast?.text).toBe('Archived')
+  })
+})
+
+describe('sizes of edits', () => {
+  it('are read with the snapshot once the turn is over', async () => {
+    const t = setup()
+    await t.connect()
+    t.bench.actions.open('c-1')
+    await settle()
+    const turn = 't-1'
+    const end = { what: 'conversation.turn-ended', data: { turn_id: turn, outcome: 'done' }, turn }
+    t.feed(
+      { what: 'conversation.turn-started', data: { turn_id: turn }, turn },
+      { what: 'api-agent.tool-start', data: { id: 'e', name: 'edit_file', input: '{}' }, turn },
+      { what: 'api-agent.tool-result', data: { id: 'e', name: 'edit_file', content: 'ok' }, turn },
+    )
+    await settle()
+    expect(t.calls('get_conversation')).toHaveLength(1)
+    t.feed(end)
+    await settle()
+    expect(t.calls('get_conversation')).toHaveLength(2)
+  })
+})

@@ -10,6 +10,7 @@ import type {
   Envelope,
   PlanChoice,
   ProviderRow,
+  ProviderSettings,
   SessionInfo,
   SidecarStatus,
   Summary,
@@ -18,7 +19,7 @@ import { conversationSubjects, listSubjects, parseSubject } from '../contract/su
 import type { Schedule } from '../net/coalesce'
 import { createCoalescer } from '../net/coalesce'
 import type { Commands, StartRequest } from '../net/command'
-import { sentence } from '../net/command'
+import { refusalOf, sentence } from '../net/command'
 import type { Link, LinkState } from '../net/socket'
 import { CallError } from '../net/socket'
 import type { OutboxItem } from './outbox'
@@ -27,6 +28,7 @@ import type { PostureInfo } from './posture'
 import type { ConversationState } from './reduce'
 import { fromSnapshot, reduceAll } from './reduce'
 import { readStored, writeStored } from './storage'
+import { lacksSize } from './tools'
 
 export interface Toast {
   id: number
@@ -51,6 +53,9 @@ export interface Staged {
   refusal: string
 }
 
+/** How a launch ended; project is the fault of its folder, empty for another. */
+export type Started = { ok: true } | { ok: false; project: string }
+
 export interface WindowState {
   link: LinkState
   session: SessionInfo | undefined
@@ -72,6 +77,8 @@ export interface WindowState {
   stopPressed: Record<string, number>
   /** undefined until the Settings asked. */
   keys: KeyInfo[] | undefined
+  /** undefined until the Settings asked. */
+  providerSettings: ProviderSettings | undefined
   toast: Toast | undefined
 }
 
@@ -87,7 +94,7 @@ export interface Actions {
   /** Takes the draft and the staged images of a conversation and sends them. */
   send: (id: string) => void
   resend: (id: string, text: string) => void
-  start: (request: StartRequest, draftKey: string) => Promise<boolean>
+  start: (request: StartRequest, draftKey: string) => Promise<Started>
   stop: (id: string) => void
   cancelPending: (id: string) => void
   removeQueued: (id: string, messageId: string) => void
@@ -114,6 +121,9 @@ export interface Actions {
   /** Saves or removes a key; the reason when that did not work. */
   setKey: (account: string, value: string) => Promise<string>
   deleteKey: (account: string) => Promise<string>
+  reloadProviderSettings: () => void
+  /** Saves one setting, null for its default; the reason when it was refused. */
+  setProviderSetting: (key: string, value: unknown) => Promise<string>
   retryNow: () => void
   say: (text: string, tone?: Toast['tone']) => void
   dismissToast: () => void
@@ -128,6 +138,9 @@ export interface Bench {
 
 /** Draft key of the launch composer; conversations use their id. */
 export const launchDraft = '+launch'
+
+// A reconnect within this time is not worth a word. In ms.
+const graceMs = 400
 
 let serial = 0
 const nextSerial = (): number => ++serial
@@ -149,6 +162,7 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
     answering: {},
     stopPressed: {},
     keys: undefined,
+    providerSettings: undefined,
     toast: undefined,
   }))
   const { getState: get, setState: set } = store
@@ -197,7 +211,7 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
       try {
         const { conversation, seq } = await commands.getConversation(id)
         if (mine !== generation) return
-        put(id, { phase: 'ready', state: fromSnapshot(conversation, seq) })
+        put(id, { phase: 'ready', state: fromSnapshot(conversation, seq, stateOf(id)) })
         settleStop(id)
         void flushOutbox(id)
         listen(mine, seq)
@@ -233,6 +247,12 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
         }
         put(id, next.deleted ? { phase: 'missing' } : { phase: 'ready', state: next })
         settleStop(id)
+        // Events do not carry the sizes of edits; the snapshot does.
+        const ended = batch.find((e) => e.kind === 'turn-ended')
+        const turn = next.conversation.messages.find(
+          (m) => m.role === 'assistant' && m.turn_id === ended?.turn_id,
+        )
+        if (turn && lacksSize(turn.tool_calls)) void load()
       }, schedule)
       coalescer = feed
       unsubscribe = link.subscribe(conversationSubjects(id), seq + 1, {
@@ -279,11 +299,37 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
     }
   }
 
+  // What was queued behind a turn that this window stops, by message id.
+  const behindStop = new Map<string, Map<string, string>>()
+
+  const watchQueue = (id: string): void => {
+    const behind = behindStop.get(id) ?? new Map<string, string>()
+    for (const m of stateOf(id)?.conversation.messages ?? []) {
+      if (m.queued) behind.set(m.id, m.content)
+    }
+    behindStop.set(id, behind)
+  }
+
+  /** A Stop drops the queue; its texts go back to the one who pressed it. */
+  const returnQueue = (id: string): void => {
+    const behind = behindStop.get(id)
+    behindStop.delete(id)
+    const state = stateOf(id)
+    if (!behind || !state) return
+    const there = new Set(state.conversation.messages.map((m) => m.id))
+    const dropped = [...behind].flatMap(([message, text]) => (there.has(message) ? [] : [text]))
+    if (dropped.length === 0) return
+    const draft = get().drafts[id] ?? readStored('draft', id)
+    setDraft(id, [draft, ...dropped].filter((text) => text.trim() !== '').join('\n'))
+  }
+
   /** Stop is over when the service shows no turn. */
   const settleStop = (id: string): void => {
     if (get().stopPressed[id] === undefined) return
+    watchQueue(id)
     const state = stateOf(id)
     if (state && (state.conversation.status === 'active' || state.conversation.stopping)) return
+    returnQueue(id)
     set((s) => {
       const { [id]: _over, ...rest } = s.stopPressed
       return { stopPressed: rest }
@@ -476,10 +522,13 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
       })
   }
 
+  let downSince: number | undefined
+
   disposers.push(
     link.onState((state) => {
       const was = get().link.phase
       set({ link: state })
+      if (state.phase !== 'open') downSince ??= Date.now()
       // Signing in again loads the page anew, which keeps drafts and nothing else.
       if (state.phase === 'unauthorized' && was !== 'unauthorized') giveAllBack()
       if (state.phase !== 'open' || was === 'open') return
@@ -488,7 +537,19 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
       reloadProviders()
       for (const id of new Set(get().outbox.map((x) => x.conversationId))) void flushOutbox(id)
     }),
-    link.onSession((session) => set({ session })),
+    link.onSession((session) => {
+      const before = get().session
+      const since = downSince
+      downSince = undefined
+      set({ session })
+      if (!before || since === undefined || Date.now() - since < graceMs) return
+      // Only now is it known what became of the agents.
+      say(
+        before.boot_id === session.boot_id
+          ? 'Reconnected. Nothing was lost.'
+          : 'Reconnected. The service was started again meanwhile; a turn that was running was interrupted.',
+      )
+    }),
   )
   if (link.state().phase === 'open') {
     reloadList()
@@ -544,20 +605,24 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
         await commands.start(request)
         setDraft(draftKey, '')
         set((s) => ({ staged: { ...s.staged, [draftKey]: [] } }))
-        return true
+        return { ok: true }
       } catch (e) {
+        const project = refusalOf(e, 'project_path')
+        if (project !== undefined) return { ok: false, project }
         say(
           e instanceof Error && e.message !== '' ? sentence(e) : 'Failed to launch agent.',
           'error',
         )
-        return false
+        return { ok: false, project: '' }
       }
     },
     stop: (id) => {
       const state = stateOf(id)
       if (!state || state.conversation.status !== 'active') return
       set((s) => ({ stopPressed: { ...s.stopPressed, [id]: Date.now() } }))
+      watchQueue(id)
       commands.cancel(id).catch((e: unknown) => {
+        behindStop.delete(id)
         set((s) => {
           const { [id]: _failed, ...rest } = s.stopPressed
           return { stopPressed: rest }
@@ -618,7 +683,10 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
     retry: (id, model) => attempt(commands.retry(id, model)),
     changeModel: (id, model) => settings(id, commands.changeModel(id, model)),
     rename: (id, title) => attempt(commands.rename(id, title)),
-    archive: (id, archived) => attempt(commands.archive(id, archived)),
+    archive: (id, archived) =>
+      attempt(
+        commands.archive(id, archived).then(() => say(archived ? 'Archived' : 'Brought back')),
+      ),
     pin: (id, pinned) => attempt(commands.pin(id, pinned)),
     remove: async (id) => {
       try {
@@ -634,6 +702,22 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
     reloadKeys,
     setKey: (account, value) => changeKey(commands.setKey(account, value)),
     deleteKey: (account) => changeKey(commands.deleteKey(account)),
+    reloadProviderSettings: () =>
+      attempt(commands.getProviderSettings().then((providerSettings) => set({ providerSettings }))),
+    setProviderSetting: async (key, value) => {
+      const [outer = key, inner] = key.split('.')
+      try {
+        set({
+          providerSettings: await commands.setProviderSettings({
+            [outer]: inner === undefined ? value : { [inner]: value },
+          }),
+        })
+        reloadProviders()
+        return ''
+      } catch (e) {
+        return refusalOf(e, key) ?? sentence(e)
+      }
+    },
     retryNow: () => link.retryNow(),
     say,
     dismissToast: () => set({ toast: undefined }),

@@ -3,6 +3,7 @@
 
 import { readInput } from '../contract/guards'
 import type { ToolCall } from '../contract/model'
+import { changedLines } from './diff'
 
 export type ToolFamily = 'read' | 'search' | 'list' | 'edit' | 'shell' | 'other'
 
@@ -64,39 +65,30 @@ export function projectRelative(path: string, project: string): string {
   return project !== '' && path.startsWith(root) ? path.slice(root.length) : path
 }
 
-const lines = (s: string): string[] => (s === '' ? [] : s.replace(/\n$/, '').split('\n'))
-
 /**
- * Lines added and removed by an edit call, as far as its input tells; a whole
- * file counts as added unless its earlier text is known.
+ * Lines added and removed by an edit call: what the service counted, else as
+ * far as the input tells. Then a whole file counts as added unless its earlier
+ * text is known.
  */
 export function editSize(
   call: ToolCall,
   before: string | null | undefined,
 ): { added: number; removed: number } {
+  if (call.lines_added !== undefined) {
+    return { added: call.lines_added, removed: call.lines_removed ?? 0 }
+  }
   const r = readInput(call.input)
   const from = text(r.old_string ?? r.old_text)
   const to = text(r.new_string ?? r.new_text)
-  if (from !== '' || to !== '') return countLines(from, to)
-  const content = text(r.content)
-  return countLines(before ?? '', content)
+  if (from !== '' || to !== '') return changedLines(from, to)
+  return changedLines(before ?? '', text(r.content))
 }
 
-/** Lines that differ between two texts, without those shared at both ends. */
-export function countLines(before: string, after: string): { added: number; removed: number } {
-  const a = lines(before)
-  const b = lines(after)
-  let start = 0
-  while (start < a.length && start < b.length && a[start] === b[start]) start++
-  let end = 0
-  while (
-    end < a.length - start &&
-    end < b.length - start &&
-    a[a.length - 1 - end] === b[b.length - 1 - end]
-  ) {
-    end++
-  }
-  return { added: b.length - start - end, removed: a.length - start - end }
+/** Whether an edit was made whose size only the service knows for certain. */
+export function lacksSize(calls: ToolCall[]): boolean {
+  return calls.some(
+    (t) => familyOf(t.name) === 'edit' && t.status === 'done' && t.lines_added === undefined,
+  )
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   exploreLine,
   isPlanReady,
   isSessionLost,
+  lastWords,
   rateLine,
   stepsOf,
 } from './transcript'
@@ -205,5 +206,55 @@ describe('isPlanReady', () => {
     expect(plan('## Plan', { is_streaming: true })).toBe(false)
     expect(plan('## Plan', { error: 'x' })).toBe(false)
     expect(isPlanReady(sampleConversation())).toBe(false)
+  })
+})
+
+describe('what became of a turn', () => {
+  const turn = (id: string, change = {}) =>
+    sampleMessage({ id, turn_id: id, role: 'assistant', ...change })
+  const fates = (state: ReturnType<typeof fromSnapshot>): string[] =>
+    deriveRows(state, []).flatMap((r) => (r.type === 'turn' ? [r.fate] : []))
+  const of = (...messages: ReturnType<typeof sampleMessage>[]) =>
+    fromSnapshot(sampleConversation({ messages }), 1)
+  it.each([
+    [{ is_streaming: true }, 'running'],
+    [{ outcome: 'done' }, 'done'],
+    [{ outcome: 'cancelled' }, 'stopped'],
+    [{ outcome: 'error' }, 'failed'],
+    [{ outcome: 'interrupted' }, 'interrupted'],
+  ])('%j is %s', (change, words) => {
+    expect(fates(of(turn('t-1', change)))).toEqual([words])
+  })
+  it('stays failed for the window that saw it, after a retry has cleared its error', () => {
+    const failed = of(turn('t-1', { outcome: 'error', error: 'x' }))
+    const kept = sampleConversation({
+      messages: [turn('t-1', { outcome: 'done' }), turn('t-2', { outcome: 'done' })],
+    })
+    expect(fates(fromSnapshot(kept, 2, failed))).toEqual(['failed, retried', 'done'])
+    expect(fates(fromSnapshot(kept, 2))).toEqual(['retried', 'done'])
+  })
+  it('is not a retry when a person wrote in between, or when it was imported', () => {
+    const done = { outcome: 'done' }
+    expect(fates(of(turn('t-1', done), sampleMessage({ id: 'm-2' }), turn('t-2', done)))).toEqual([
+      'done',
+      'done',
+    ])
+    const imported = { outcome: 'done', turn_id: '' }
+    expect(fates(of(turn('m-1', imported), turn('m-2', imported)))).toEqual(['done', 'done'])
+  })
+})
+
+describe('lastWords', () => {
+  it('begins with a whole word', () => {
+    const text = Array.from({ length: 60 }, (_, i) => `word${i}`).join(' ')
+    const words = lastWords(`first line\n${text}\n`)
+    expect(words.length).toBeLessThanOrEqual(200)
+    expect(text.endsWith(` ${words}`)).toBe(true)
+    expect(words).toMatch(/^word\d+ /)
+  })
+  it('is the last line when that is short, and never nothing', () => {
+    expect(lastWords('one\n\n two ')).toBe('two')
+    expect(lastWords('x'.repeat(500))).toBe('x'.repeat(200))
+    expect(lastWords('')).toBe('')
   })
 })

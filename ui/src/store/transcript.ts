@@ -1,6 +1,7 @@
 // Messages -> the rows of a transcript. Pure; a message that did not change
 // gives the same row object, so that only the open turn is drawn again.
 
+import type { Outcome } from '../contract/gen'
 import type {
   Conversation,
   Message,
@@ -26,10 +27,41 @@ export type Step =
 
 export type Row =
   | { type: 'user'; key: string; message: Message }
-  | { type: 'turn'; key: string; message: Message; steps: Step[]; number: number; last: boolean }
+  | {
+      type: 'turn'
+      key: string
+      message: Message
+      steps: Step[]
+      number: number
+      last: boolean
+      fate: Fate
+    }
   | { type: 'system'; key: string; message: Message }
   | { type: 'prompts'; key: string; steps: Step[] }
   | { type: 'outbox'; key: string; item: OutboxItem }
+
+/** What became of a turn, in a word. A retry keeps the earlier rounds of one. */
+export type Fate =
+  'running' | 'done' | 'stopped' | 'failed' | 'interrupted' | 'retried' | 'failed, retried'
+
+const fates: Record<Outcome, Fate> = {
+  done: 'done',
+  cancelled: 'stopped',
+  error: 'failed',
+  interrupted: 'interrupted',
+}
+
+/** Answers without a message of a person in between: the earlier was retried. */
+function fateOf(messages: Message[], index: number, failed: string[]): Fate {
+  const message = messages[index]
+  if (!message || message.is_streaming) return 'running'
+  const next = messages.slice(index + 1).find((m) => m.role !== 'system' && !m.queued)
+  // An imported history has no turns and tells nothing of retries.
+  const again = next?.role === 'assistant' && next.turn_id !== '' && message.turn_id !== ''
+  if (!again) return fates[message.outcome ?? 'done']
+  const known = message.outcome === 'error' || failed.includes(message.turn_id)
+  return known ? 'failed, retried' : 'retried'
+}
 
 // Three settled edits in a message become one card. Source: ui.md 7.
 const editsPerCard = 3
@@ -215,7 +247,9 @@ export function deriveRows(state: ConversationState, outbox: OutboxItem[]): Row[
       steps = [...steps, { type: 'rate', key: 'rate', limit: c.rate_limited }]
     }
     const key = message.turn_id === '' ? message.id : `turn:${message.turn_id}`
-    rows.push({ type: 'turn', key, message, steps, number: turn, last: index === lastAssistant })
+    const fate = fateOf(c.messages, index, state.failed)
+    const last = index === lastAssistant
+    rows.push({ type: 'turn', key, message, steps, number: turn, last, fate })
   })
   if (permissions.length + edits.length > 0) {
     const steps: Step[] = [
@@ -273,4 +307,18 @@ export function isSessionLost(error: string): boolean {
     error.includes('Sidecar crashed and could not restart') ||
     /^SSH sidecar for .+ (exited|wait failed)/.test(error)
   )
+}
+
+// As much as is listened to in one go. Characters.
+const spoken = 200
+
+/** The end of an answer for those who listen: its last line, in whole words. */
+export function lastWords(text: string): string {
+  const lines = text.trim().split('\n')
+  const line = (lines.findLast((l) => l.trim() !== '') ?? '').trim()
+  if (line.length <= spoken) return line
+  const tail = line.slice(-spoken)
+  if (/\s/.test(line.charAt(line.length - spoken - 1))) return tail.trimStart()
+  const space = tail.search(/\s/)
+  return space < 0 ? tail : tail.slice(space).trimStart()
 }

@@ -168,7 +168,7 @@ export function Composer({ state, blocked }: Props) {
       <div className="statusline">
         <span>{usage}</span>
         {c.pending_permissions.length > 0 ? (
-          <span className="end">
+          <span className="end answer-keys">
             <span>
               <kbd className="kbd">Y</kbd> allow
             </span>
@@ -178,7 +178,7 @@ export function Composer({ state, blocked }: Props) {
           </span>
         ) : (
           c.pending_edits.length > 0 && (
-            <span className="end">
+            <span className="end answer-keys">
               <span>
                 <kbd className="kbd">Y</kbd> keep
               </span>

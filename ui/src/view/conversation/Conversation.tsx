@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from 'react'
 import type { ConversationState } from '../../store/reduce'
-import { isPlanReady } from '../../store/transcript'
+import { isPlanReady, lastWords } from '../../store/transcript'
 import { ErrorBoundary } from '../ErrorBoundary'
 import { Icon } from '../Icon'
 import { Link } from '../Link'
@@ -138,7 +138,7 @@ function LiveStatus({ state, stopping }: { state: ConversationState; stopping: b
   const edit = c.pending_edits[0]
   const names = { active: 'Active', idle: 'Idle', done: 'Done', failed: 'Failed' }
   const last = c.messages.findLast((m) => m.role === 'assistant')
-  const settled = last && !last.is_streaming ? lastSentence(last.content) : ''
+  const settled = last && !last.is_streaming ? lastWords(last.content) : ''
   const words = prompt
     ? `${names[c.status]}. Waiting for your answer: ${prompt.name}.`
     : edit
@@ -151,13 +151,4 @@ function LiveStatus({ state, stopping }: { state: ConversationState; stopping: b
       {words}
     </p>
   )
-}
-
-function lastSentence(text: string): string {
-  const line =
-    text
-      .trim()
-      .split('\n')
-      .findLast((l) => l.trim() !== '') ?? ''
-  return line.slice(-200)
 }

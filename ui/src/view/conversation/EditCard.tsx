@@ -1,7 +1,7 @@
 import { useMemo } from 'react'
 import type { PendingEdit } from '../../contract/model'
 import type { DiffLine } from '../../store/diff'
-import { diffLines } from '../../store/diff'
+import { changedLines, diffLines } from '../../store/diff'
 import { projectRelative } from '../../store/tools'
 import { Icon } from '../Icon'
 import { useActions, useBench } from '../bench'
@@ -24,8 +24,7 @@ export function EditCard({ conversationId, edit, project, readOnly, armed }: Pro
   const { answerEdit } = useActions()
   const busy = useBench((s) => s.answering[edit.id] === true)
   const lines = useMemo(() => diffLines(edit.before ?? '', edit.content), [edit])
-  const added = lines.filter((l) => l.type === 'add').length
-  const removed = lines.filter((l) => l.type === 'del').length
+  const { added, removed } = useMemo(() => changedLines(edit.before ?? '', edit.content), [edit])
   const path = projectRelative(edit.path, project)
   return (
     <section

@@ -65,6 +65,7 @@ export function Header({ conversation: c, provider, stopping, sidecar }: Props) 
           {stopping ? 'Stopping…' : statusWords[c.status]}
         </span>
       </span>
+      {c.archived && <span className="tag keep">Archived</span>}
       <span className="grow" />
       {sidecar && <SidecarChip />}
       {parked > 0 && (

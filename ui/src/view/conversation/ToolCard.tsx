@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import type { DecidedBy } from '../../contract/gen'
+import { TextInterrupted } from '../../contract/gen'
 import type { ToolCall } from '../../contract/model'
 import {
   commandOf,
@@ -32,8 +33,9 @@ export function ToolCard({ call, project }: { call: ToolCall; project: string })
   const family = familyOf(call.name)
   const command = commandOf(call.name, call.input)
   const target = projectRelative(targetOf(call.name, call.input), project)
-  const exit = family === 'shell' ? exitCodeOf(call) : undefined
-  const failed = call.status === 'error'
+  const interrupted = call.content === TextInterrupted || call.denied_by === 'restart'
+  const exit = family === 'shell' && !interrupted ? exitCodeOf(call) : undefined
+  const failed = call.status === 'error' && !interrupted
   const output =
     call.content !== '' ? call.content : [call.stdout, call.stderr].filter(Boolean).join('\n')
   const lines = output.split('\n')
@@ -52,7 +54,11 @@ export function ToolCard({ call, project }: { call: ToolCall; project: string })
           </span>
         )}
         <span className="grow" />
-        {call.denied_by && <span className="tag">{deniedBy[call.denied_by]}</span>}
+        {interrupted ? (
+          <span className="tag">interrupted</span>
+        ) : (
+          call.denied_by && <span className="tag">{deniedBy[call.denied_by]}</span>
+        )}
         {call.status === 'running' && <span className="micro ink-3 keep">running</span>}
         {exit !== undefined && !call.denied_by && (
           <span className={exit === 0 ? 'exit keep' : 'exit bad keep'}>exit {exit}</span>

@@ -238,7 +238,7 @@ export function Transcript({ state, readOnly, top = false }: Props) {
                 <StatusMark kind="need" />
                 <span className="num">{parked} pending</span>
                 {!readOnly && (
-                  <span className="ink-3 keep">
+                  <span className="ink-3 keep answer-keys">
                     <kbd className="kbd">Y</kbd> allow · <kbd className="kbd">N</kbd> deny
                   </span>
                 )}
@@ -286,6 +286,7 @@ function RowView({ row, context }: { row: Row; context: TurnContext }) {
           steps={row.steps}
           number={row.number}
           last={row.last}
+          fate={row.fate}
           context={context}
         />
       )

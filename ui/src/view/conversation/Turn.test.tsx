@@ -30,7 +30,14 @@ const show = (change: Partial<Message>) => {
   const message = sampleMessage({ id: 't-1', role: 'assistant', turn_id: 't-1', ...change })
   const user = sampleMessage({ id: 'm-1', content: 'do it' })
   return renderInBench(
-    <Turn message={message} steps={stepsOf(message)} number={1} last context={context} />,
+    <Turn
+      message={message}
+      steps={stepsOf(message)}
+      number={1}
+      last
+      fate={message.is_streaming ? 'running' : 'done'}
+      context={context}
+    />,
     {
       conversations: {
         'c-1': {
@@ -70,6 +77,14 @@ describe('Turn', () => {
   ] as const)('tells a call refused by %s as such', (denied_by, words) => {
     show({ tool_calls: [call({ status: 'error', denied_by })], outcome: 'done' })
     expect(screen.getByText(words)).toBeTruthy()
+  })
+  it('keeps the command of a call that was interrupted, and says so', () => {
+    const content = 'Interrupted: the service stopped'
+    show({ tool_calls: [call({ status: 'error', content })], outcome: 'interrupted' })
+    const head = screen.getByRole('button', { name: /echo hello/ })
+    expect(head.textContent).toContain('interrupted')
+    expect(head.textContent).not.toContain('failed')
+    expect(head.textContent).not.toContain('exit')
   })
   it('breaks the rail where the sidecar died, and offers to resend', () => {
     const error = 'Sidecar restarted — please resend your message to continue this conversation.'

@@ -1,7 +1,7 @@
 import { memo } from 'react'
 import type { Message } from '../../contract/model'
 import { tokens } from '../../store/format'
-import type { Step } from '../../store/transcript'
+import type { Fate, Step } from '../../store/transcript'
 import { isSessionLost, rateLine } from '../../store/transcript'
 import { Icon } from '../Icon'
 import { EditCard } from './EditCard'
@@ -30,21 +30,15 @@ interface Props {
   steps: Step[]
   number: number
   last: boolean
+  fate: Fate
   context: TurnContext
 }
 
-const words: Record<string, string> = {
-  done: 'done',
-  cancelled: 'stopped',
-  error: 'failed',
-  interrupted: 'interrupted',
-}
-
 /** One turn of the assistant: steps on a rail, in the order they happened. */
-export const Turn = memo(function Turn({ message, steps, number, last, context }: Props) {
+export const Turn = memo(function Turn(props: Props) {
+  const { message, steps, number, last, fate, context } = props
   const live = message.is_streaming
   const lost = message.outcome === 'interrupted' || isSessionLost(message.error)
-  const state = live ? 'running' : (words[message.outcome ?? 'done'] ?? 'done')
   const spent = message.input_tokens + message.output_tokens
   const waits = steps.some((s) => s.type === 'permission' || s.type === 'edit')
   const writing = live && !waits && steps.at(-1)?.type === 'text'
@@ -53,7 +47,7 @@ export const Turn = memo(function Turn({ message, steps, number, last, context }
     <>
       <section
         className={live ? 'turn live' : lost ? 'turn cut-off' : 'turn'}
-        aria-label={`Turn ${number}, ${state}`}
+        aria-label={`Turn ${number}, ${fate}`}
       >
         {steps.map((step) => (
           <TurnStep

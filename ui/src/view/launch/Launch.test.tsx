@@ -87,6 +87,28 @@ describe('Launch', () => {
     fireEvent.click(launchButton())
     expect(started(noted)).toMatchObject([{ plan_mode: true, permission_mode: 'auto' }])
   })
+  it('does not call a machine with a ready custom endpoint empty', () => {
+    show([row('api-custom', 'ready'), row('api-demo', 'ready')])
+    expect(screen.queryByText(/No provider is set up yet/)).toBeNull()
+  })
+  it('marks the folder that was refused, in the service’s words, until it is edited', async () => {
+    const project = 'The folder /p does not exist. Choose another one.'
+    const { noted } = renderInBench(
+      <Launch />,
+      { providers: [row('api-demo', 'ready')], drafts: { [launchDraft]: 'do it' } },
+      { start: () => Promise.resolve({ ok: false, project }) },
+    )
+    const field = screen.getByRole('combobox', { name: 'Project folder' })
+    expect(field.getAttribute('aria-invalid')).toBe('false')
+    fireEvent.click(launchButton())
+    expect((await screen.findByRole('alert')).textContent).toBe(project)
+    expect(started(noted)).toHaveLength(1)
+    expect(field.getAttribute('aria-invalid')).toBe('true')
+    expect(document.activeElement).toBe(field)
+    fireEvent.change(field, { target: { value: '/q' } })
+    expect(field.getAttribute('aria-invalid')).toBe('false')
+    expect(screen.queryByRole('alert')).toBeNull()
+  })
   it('does nothing without words', () => {
     const { noted } = show([row('api-demo', 'ready')], '  ')
     fireEvent.click(launchButton())

@@ -42,9 +42,11 @@ export function Launch() {
   const { go } = useNavigation()
   const field = useRef<HTMLTextAreaElement>(null)
   const provider = useRef<HTMLButtonElement>(null)
+  const projectField = useRef<HTMLInputElement>(null)
   const [picked, setPicked] = useState('')
   const [model, setModel] = useState('')
   const [typedProject, setProject] = useState<string>()
+  const [projectError, setProjectError] = useState('')
   const [mode, setMode] = useState(storedSegment)
   const [advanced, setAdvanced] = useState(() => storedSegment().id !== 'agent')
   const [shelf, setShelf] = useState(false)
@@ -112,7 +114,11 @@ export function Launch() {
       launchDraft,
     )
     setBusy(false)
-    if (!started) return
+    if (!started.ok) {
+      setProjectError(started.project)
+      if (started.project !== '') projectField.current?.focus()
+      return
+    }
     writeStored(project.trim(), 'project')
     go({ view: 'agents', screen: 'conversation', id })
   }
@@ -141,16 +147,24 @@ export function Launch() {
             <p>Choose a project, provider, model, and execution posture.</p>
           </div>
           <div className="project">
-            <label className="field soft">
+            <label className={projectError === '' ? 'field soft' : 'field bad'}>
               <Icon name="folder" className="i-s" />
               <input
+                ref={projectField}
                 aria-label="Project folder"
+                aria-invalid={projectError !== ''}
+                aria-describedby={projectError === '' ? undefined : 'project-error'}
                 placeholder="/path/to/project"
                 list="known-projects"
                 value={project}
                 spellCheck={false}
                 autoCapitalize="off"
-                onChange={(e) => setProject(e.target.value)}
+                onChange={(e) => {
+                  setProject(e.target.value)
+                  setProjectError('')
+                  // Another folder is another launch.
+                  lastTry.current = 0
+                }}
               />
               <datalist id="known-projects">
                 {projects.map((p) => (
@@ -159,6 +173,11 @@ export function Launch() {
               </datalist>
             </label>
           </div>
+          {projectError !== '' && (
+            <p id="project-error" className="micro red project-error" role="alert">
+              {projectError}
+            </p>
+          )}
           {providers && demoOnly(providers) && (
             <p className="note blue mb-2" role="note">
               <Icon name="info" className="i-s" />

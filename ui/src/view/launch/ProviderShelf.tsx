@@ -84,9 +84,7 @@ function Option(props: {
     >
       <span className="name cut">{row.label}</span>
       <Badge row={row} checking={props.checking} />
-      <small className="cut" title={row.badge.hint}>
-        {row.badge.hint || about(row)}
-      </small>
+      <small title={row.badge.hint || about(row)}>{row.badge.hint || about(row)}</small>
     </button>
   )
 }

@@ -1,7 +1,9 @@
 import { useEffect } from 'react'
+import { settingRows } from '../../store/settings'
 import { useActions, useBench } from '../bench'
 import { ConnectionBanner } from '../status/ConnectionBanner'
 import { KeyRow } from './KeyRow'
+import { SettingField } from './SettingField'
 
 // Names of the accounts that belong to providers. Source: contract.md 10.
 const names: Record<string, string> = {
@@ -16,20 +18,23 @@ const names: Record<string, string> = {
 export function Settings() {
   const keys = useBench((s) => s.keys)
   const open = useBench((s) => s.link.phase === 'open')
-  const { reloadKeys } = useActions()
+  const settings = useBench((s) => s.providerSettings)
+  const { reloadKeys, reloadProviderSettings } = useActions()
   useEffect(() => {
-    if (open) reloadKeys()
-  }, [open, reloadKeys])
+    if (!open) return
+    reloadKeys()
+    reloadProviderSettings()
+  }, [open, reloadKeys, reloadProviderSettings])
   return (
     <main className="pane">
       <ConnectionBanner />
       <header className="bar">
-        <h2>Settings</h2>
+        <h1>Settings</h1>
       </header>
       <div className="scroll grow">
         <div className="set-body">
           <header>
-            <h1>API keys</h1>
+            <h2>API keys</h2>
             <p>
               A key is kept in the credential store of this machine. It is used to call its provider
               and is never shown again, here or in a log.
@@ -42,6 +47,20 @@ export function Settings() {
                 <KeyRow key={k.account} info={k} name={names[k.account] ?? k.account} />
               ))}
             {keys === undefined && <p className="none">The keys are being looked up…</p>}
+          </div>
+          <header>
+            <h2>Providers</h2>
+            <p>
+              Where each provider is called, and what may be asked of it. An empty field means the
+              default. A change holds from the next turn on.
+            </p>
+          </header>
+          <div className="panel">
+            {settings &&
+              settingRows.map((row) => (
+                <SettingField key={row.key} row={row} settings={settings} />
+              ))}
+            {settings === undefined && <p className="none">The settings are being read…</p>}
           </div>
         </div>
       </div>

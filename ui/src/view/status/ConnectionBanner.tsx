@@ -5,7 +5,10 @@ import { StatusMark } from './StatusMark'
 // A reconnect within this time is not worth a line. In ms.
 const graceMs = 400
 
-/** Over a pane while the window is cut off: what is safe, and what to do. */
+/**
+ * Over a pane while the window is cut off. It promises nothing: whether the
+ * service still runs is known only when it answers again.
+ */
 export function ConnectionBanner() {
   const link = useBench((s) => s.link)
   const had = useBench((s) => s.summaries !== undefined)
@@ -28,13 +31,15 @@ function Banner() {
   const now = useNow()
   const wait =
     link.phase === 'waiting' || link.phase === 'unauthorized'
-      ? ` Again in ${Math.max(1, Math.ceil((link.retryAt - now) / 1000))} s.`
+      ? `Again in ${Math.max(1, Math.ceil((link.retryAt - now) / 1000))} s.`
       : ''
   return (
     <div className="note amber banner" role="status">
       <StatusMark kind="stop" />
       <span className="grow">
-        <span className="mid">Reconnecting…</span> Agents keep running.{wait}
+        <span className="mid">Reconnecting…</span>{' '}
+        {/* It changes each second; the chip beside the list says it too. */}
+        <span aria-hidden="true">{wait}</span>
       </span>
       <button type="button" className="btn sm quiet" onClick={retryNow}>
         Now
