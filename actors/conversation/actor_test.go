@@ -73,6 +73,7 @@ func TestActor_KeyMissing(t *testing.T) {
 	if r.Failure == nil || r.Failure.Message != want {
 		t.Fatalf("reply %+v", r)
 	}
+	w.waitFor("conversation.turn-ended", 1) // The answer may overtake the events.
 	w.expectTail("conversation.user-turn", "conversation.turn-started", "error", "conversation.turn-ended")
 	if e := w.waitFor("error", 1); !strings.Contains(e.data, want) || e.turn != "t-1" {
 		t.Errorf("event %+v", e)
@@ -482,7 +483,8 @@ func TestActor_EndLeavesNobodyWaiting(t *testing.T) {
 	}
 	ended := func(w *world, what string, done <-chan error) {
 		w.t.Helper()
-		if err := <-done; !errors.Is(err, gen.ErrProcessTerminated) {
+		// Either way the door asks again; one that came too late found no process.
+		if err := <-done; !errors.Is(err, gen.ErrProcessTerminated) && !errors.Is(err, gen.ErrProcessUnknown) {
 			w.t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -515,6 +517,8 @@ func TestActor_EndLeavesNobodyWaiting(t *testing.T) {
 		turn.gone()
 		pid, _ := w.node.ProcessPID(msg.ConversationName("c-1"))
 		w.until("it is saved", func() bool { return w.files["c-1"] != nil })
+		// With a save on its way it would stay awake.
+		w.until("it is idle", func() bool { n := len(w.idle); return n > 0 && !w.idle[n-1].Since.IsZero() })
 		w.must(contract.MethodSetApproveWrites, contract.SetEnabledParams{Enabled: true})
 		w.with(func() { w.endGate = gate })
 		if err := w.node.Send(pid, msg.Sleep{}); err != nil {

@@ -308,7 +308,7 @@ func TestRetry_DropsTheLastRequestOnly(t *testing.T) {
 	b.forget()
 	b.must(contract.MethodRetry, contract.RetryParams{SessionID: "c-1", NewModel: "other"})
 	m := b.c.rec.Messages[1]
-	if m.Content != "looking" || len(m.ToolCalls) != 1 || m.Error != "" || b.c.rec.Model != "other" || b.c.live.id != "t-2" {
+	if m.Content != "looking" || len(m.ToolCalls) != 1 || m.Error != "" || m.Outcome != contract.OutcomeError || b.c.rec.Model != "other" || b.c.live.id != "t-2" {
 		t.Errorf("kept %+v", m)
 	}
 	if !slices.Contains(b.names(), "conversation.updated") {

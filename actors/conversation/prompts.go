@@ -25,6 +25,11 @@ func (c *core) ask(now time.Time, a msg.Ask) {
 		return
 	}
 	p := call{id: a.ID, name: a.Name, arguments: a.Arguments}
+	if t := c.call(a.ID); t != nil && t.Input == "" {
+		// What was asked for is readable even when no answer ever comes.
+		t.Input = a.Arguments
+		c.changes.put(c.live.message)
+	}
 	p.tier, p.inProject = Tier(a.Name, a.Arguments, c.rec.ProjectPath)
 	tainted := len(c.live.tainted) > 0
 	switch judge(c.posture(), p, c.rec.AllowPatterns, tainted, c.session) {

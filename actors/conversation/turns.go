@@ -317,6 +317,5 @@ func keepParts(m contract.RecordMessage, n int) contract.RecordMessage {
 	m.Parts = slices.Clone(m.Parts[:n])
 	m.ToolCalls = calls
 	m.Error = ""
-	m.Outcome = contract.OutcomeDone
 	return m
 }
