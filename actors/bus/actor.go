@@ -253,6 +253,8 @@ type keeper struct {
 	serving *serving
 	session *session
 	closed  bool
+	// suspect is why the next start has to set the log aside.
+	suspect string
 }
 
 var errKeeperClosed = errors.New("bus: closed")
@@ -262,6 +264,9 @@ var errKeeperClosed = errors.New("bus: closed")
 func (k *keeper) up() (addr string, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.session != nil && k.session.deaf(time.Now()) && diskTakes(k.opt.Server.Dir) == nil {
+		k.suspect = "it does not store, although its server answers and the disk takes what is written"
+	}
 	k.drop("The event log is being started again. Events wait in memory.")
 	if k.closed {
 		return "", errKeeperClosed
@@ -269,13 +274,14 @@ func (k *keeper) up() (addr string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startMost)
 	defer cancel()
 	o := k.opt.Server
+	o.suspect, k.suspect = k.suspect, ""
 	if known := k.opt.Log.NATSAddr(); known != "" {
 		o.Addr = known // clients know the port of the first start
 	}
-	if k.serving, err = start(ctx, o, k.opt.Log.slot); err != nil {
+	if k.serving, err = start(ctx, o, k.opt.Log); err != nil {
 		return "", err
 	}
-	if k.session, err = k.opt.Log.attach(k.serving.nc); err != nil {
+	if k.session, err = k.opt.Log.attach(k.serving); err != nil {
 		k.serving.stop()
 		k.serving = nil
 		return "", err
@@ -300,6 +306,10 @@ func (k *keeper) broken() string {
 		return "the server stopped storing"
 	case k.session.ctx.Err() != nil, k.serving.nc.IsClosed():
 		return "the connection to the server ended"
+	case k.opt.Log.up.Load() && k.session.late(time.Now()):
+		// When it is down already, it is started anew for that, less and less
+		// often.
+		return "the first event is not confirmed"
 	}
 	return ""
 }

@@ -32,6 +32,15 @@
 // tell the same. A reader sees only what is stored. If the stream's retention
 // overtook it, it gets a [msg.Gap], never silence.
 //
+// # Damage
+//
+// A server may say that it is well while its files are not. So a start reads
+// both ends of the stream, compares its last number with the one noted when the
+// service last ended in order, and expects the first event to be stored within
+// seconds. A log that fails is kept under another name for a person, and an empty
+// one goes on; two in a row are a [DamagedError]. A full disk is not damage.
+// Events in the middle of the log are not read at a start.
+//
 // # What it asks of others
 //
 // Events are built by contract: a subject that contract.ParseSubject refuses, or

@@ -141,6 +141,9 @@ type Log struct {
 	// slot is held by the server that owns the store folder, so that the next
 	// one waits until the one before has let go of its files.
 	slot chan struct{}
+	// setAside tells that the log was set aside as damaged and the one after it
+	// has not stored an event yet.
+	setAside atomic.Bool
 
 	published, resyncs, refused atomic.Uint64
 	// commands counts the requests of command.> that are being handled.

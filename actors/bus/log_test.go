@@ -49,10 +49,10 @@ func (r *rig) start() {
 	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
 	defer cancel()
 	var err error
-	if r.serving, err = start(ctx, r.opt, r.log.slot); err != nil {
+	if r.serving, err = start(ctx, r.opt, r.log); err != nil {
 		r.t.Fatal(err)
 	}
-	if r.session, err = r.log.attach(r.serving.nc); err != nil {
+	if r.session, err = r.log.attach(r.serving); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -71,6 +72,9 @@ type ServerOptions struct {
 	MaxBytes int64
 	MaxAge   time.Duration
 	Logger   *slog.Logger
+	// suspect says why the folder is to be set aside before the start: the run
+	// before found it damaged. Empty when it did not.
+	suspect string
 }
 
 // PortBusyError says that another program uses the address of a door.
@@ -108,14 +112,20 @@ type serving struct {
 	srv  *server.Server
 	nc   *nats.Conn
 	addr string // empty without a listener
+	dir  string
 	slot chan struct{}
 	quit sync.Once
+	// last is the number of the last event that is stored for certain, noted in
+	// the folder at the end; 0 when that is not known.
+	last atomic.Uint64
 }
 
-// start starts the server and makes the stream. It waits for the files of a
-// server before it. Its errors are sentences; a used address is a
-// *PortBusyError.
-func start(ctx context.Context, o ServerOptions, slot chan struct{}) (_ *serving, err error) {
+// start starts a server for the Log, which proves that its log works. One that
+// does not is set aside, once in a row. It waits for the files of a server
+// before it. Its errors are sentences; a used address is a *PortBusyError, a log
+// that fails again right after the last was set aside a *DamagedError.
+func start(ctx context.Context, o ServerOptions, l *Log) (_ *serving, err error) {
+	slot := l.slot
 	select {
 	case slot <- struct{}{}:
 	case <-ctx.Done():
@@ -126,6 +136,48 @@ func start(ctx context.Context, o ServerOptions, slot chan struct{}) (_ *serving
 			<-slot
 		}
 	}()
+	// While the service runs the Log itself knows what was confirmed, and
+	// stores again what a failing disk lost.
+	least := uint64(0)
+	if l.baseNow() == 0 {
+		least = readHead(o.Dir)
+	}
+	bad := &damage{reason: o.suspect}
+	if bad.reason == "" {
+		s, err := open(o, slot, least)
+		if !errors.As(err, &bad) {
+			return s, err
+		}
+	}
+	if err := diskTakes(o.Dir); err != nil {
+		return nil, fmt.Errorf("The event log cannot be opened, and the disk of its folder %s does not take what is written: %w. Free some space or check the disk.", o.Dir, err)
+	}
+	if !l.setAside.CompareAndSwap(false, true) {
+		return nil, &DamagedError{Dir: o.Dir, Reason: bad.reason}
+	}
+	kept, err := setAside(o.Dir, time.Now())
+	if err != nil {
+		return nil, &DamagedError{Dir: o.Dir, Reason: bad.reason + "; " + err.Error()}
+	}
+	o.Logger.Error("The event log was damaged and is not used any more. Its folder was kept as "+kept+", and an empty log was started; conversations are not affected. Delete that folder when nobody needs it.",
+		"reason", bad.reason)
+	s, err := open(o, slot, 0)
+	if errors.As(err, &bad) {
+		return nil, &DamagedError{Dir: o.Dir, Reason: bad.reason}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.numberFrom(least); err != nil {
+		s.end()
+		return nil, err
+	}
+	return s, nil
+}
+
+// open starts a server on the folder as it is. A *damage says that its log does
+// not work; least is the last number it must have.
+func open(o ServerOptions, slot chan struct{}, least uint64) (*serving, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("The folder of the event log cannot be made: %w. Check its permissions.", err)
 	}
@@ -179,12 +231,15 @@ func start(ctx context.Context, o ServerOptions, slot chan struct{}) (_ *serving
 		stop()
 		return nil, fmt.Errorf("The event log cannot be reached inside the service: %w.", err)
 	}
+	s := &serving{srv: srv, nc: nc, dir: o.Dir, slot: slot}
 	if err := makeStream(nc, o); err != nil {
-		nc.Close()
-		stop()
+		s.end()
 		return nil, err
 	}
-	s := &serving{srv: srv, nc: nc, slot: slot}
+	if err := prove(nc, least); err != nil {
+		s.end()
+		return nil, err
+	}
 	if !o.NoListen {
 		if a, ok := srv.Addr().(*net.TCPAddr); ok {
 			s.addr = a.String()
@@ -208,11 +263,20 @@ func comesUp(srv *server.Server) bool {
 // stop ends the server and frees its files; about 50 ms.
 func (s *serving) stop() {
 	s.quit.Do(func() {
-		s.nc.Close()
-		s.srv.Shutdown()
-		s.srv.WaitForShutdown()
+		s.end()
+		if n := s.last.Load(); n > 0 {
+			// Without it the next start has one sign less of damage.
+			_ = writeHead(s.dir, n)
+		}
 		<-s.slot
 	})
+}
+
+// end ends the server of a start that failed; the start keeps the slot.
+func (s *serving) end() {
+	s.nc.Close()
+	s.srv.Shutdown()
+	s.srv.WaitForShutdown()
 }
 
 // serverOptions are those of real-parts.md 1.
@@ -295,8 +359,11 @@ func makeStream(nc *nats.Conn, o ServerOptions) error {
 	case err == nil && !sameStream(have.Config, *conf):
 		_, err = js.UpdateStream(conf)
 	}
+	if spoiled(err) {
+		return &damage{reason: "the stream cannot be opened: " + err.Error()}
+	}
 	if err != nil {
-		return fmt.Errorf("The event log cannot be opened: %w. If its folder %s is damaged, move it away and start again.", err, o.Dir)
+		return fmt.Errorf("The event log cannot be opened: %w. Check the free space and the permissions of its folder %s.", err, o.Dir)
 	}
 	return nil
 }

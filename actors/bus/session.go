@@ -39,6 +39,7 @@ const (
 // subscription to its acknowledgements.
 type session struct {
 	log *Log
+	srv *serving
 	nc  *nats.Conn
 	js  nats.JetStreamContext
 	// wake has room for one: there is something to send, or room to send it,
@@ -60,6 +61,10 @@ type session struct {
 	// without an acknowledgement asked for, only the refusals that followed
 	// from it are known, not the reason.
 	careful bool
+	// proven is set by the first event that is stored, and unproven is when the
+	// first was sent that should have been.
+	proven   bool
+	unproven time.Time
 }
 
 type askedAck struct {
@@ -69,12 +74,13 @@ type askedAck struct {
 
 // attach connects the Log to a stream. It returns when the numbers are settled
 // and the writer runs.
-func (l *Log) attach(nc *nats.Conn) (*session, error) {
+func (l *Log) attach(srv *serving) (*session, error) {
+	nc := srv.nc
 	js, err := nc.JetStream(nats.MaxWait(apiWait))
 	if err != nil {
 		return nil, fmt.Errorf("bus: attach: %w", err)
 	}
-	s := &session{log: l, nc: nc, js: js, wake: make(chan struct{}, 1)}
+	s := &session{log: l, srv: srv, nc: nc, js: js, wake: make(chan struct{}, 1)}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	if err := s.settle(); err != nil {
 		s.end()
@@ -111,6 +117,7 @@ func (s *session) detach(reason string) {
 	if current {
 		l.session = nil
 	}
+	confirmed := l.base - 1
 	l.mu.Unlock()
 	s.mu.Lock()
 	s.end()
@@ -118,6 +125,10 @@ func (s *session) detach(reason string) {
 	s.nc.Close()
 	s.done.Wait()
 	if current {
+		if l.up.Load() && s.hasProven() {
+			// A disk that is failing may not have what it confirmed.
+			s.srv.last.Store(confirmed)
+		}
 		l.setUp(false, reason)
 	}
 }
@@ -234,7 +245,11 @@ func (s *session) most() int {
 
 func (s *session) expect(seq uint64) {
 	s.mu.Lock()
-	s.asked = append(s.asked, askedAck{seq, time.Now()})
+	now := time.Now()
+	s.asked = append(s.asked, askedAck{seq, now})
+	if !s.proven && s.unproven.IsZero() {
+		s.unproven = now
+	}
 	s.mu.Unlock()
 }
 
@@ -299,10 +314,14 @@ func (s *session) acked(m *nats.Msg) {
 		s.trouble = err
 	}
 	bad := s.trouble != nil
+	first := !bad && !s.proven
 	if !bad {
-		s.careful = false
+		s.careful, s.proven = false, true
 	}
 	s.mu.Unlock()
+	if first {
+		s.log.setAside.Store(false)
+	}
 	if !bad {
 		l := s.log
 		l.mu.Lock()
@@ -404,7 +423,12 @@ func (s *session) recover(trouble error, wait *time.Duration) bool {
 		s.quiesce()
 		var r refusal
 		mismatch := errors.As(trouble, &r) && (r.code == errWrongLastSequence || r.code == errWrongLastSequenceConst)
-		if !mismatch {
+		s.mu.Lock()
+		again := s.careful
+		s.mu.Unlock()
+		// One event alone, behind what the stream says it has, is not refused
+		// for its number unless the stream is wrong about itself.
+		if !mismatch || again {
 			l.setUp(false, downText(trouble))
 			if !s.pause(*wait) {
 				return false
@@ -421,6 +445,7 @@ func (s *session) recover(trouble error, wait *time.Duration) bool {
 			}
 			s.mu.Lock()
 			s.careful = !moved
+			s.proven = s.proven || moved
 			s.mu.Unlock()
 			return true
 		}
@@ -588,6 +613,8 @@ func downText(err error) string {
 	case errors.As(err, &r) && r.code == 503, errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrJetStreamNotEnabled),
 		errors.Is(err, nats.ErrStreamNotFound), errors.Is(err, nats.ErrJetStreamNotEnabledForAccount):
 		return "The event log stopped storing, most likely because the disk is full. Free some space; events wait in memory."
+	case errors.As(err, &r) && (r.code == errWrongLastSequence || r.code == errWrongLastSequenceConst):
+		return "The event log does not store what it is given and is being checked. Events wait in memory."
 	case errors.As(err, &r):
 		return "The event log cannot store: " + r.text + ". Free some space; events wait in memory."
 	}
