@@ -468,3 +468,19 @@ func TestEnvelope(t *testing.T) {
 		}
 	}
 }
+
+// A smaller limit than the log was made with takes effect; it does not keep the
+// service from starting.
+func TestServer_SmallerLimitThanBefore(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, LogOptions{})
+	if _, err := r.log.Publish("ops.restart", "", []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	r.stop()
+	r.opt.MaxBytes = 1 << 20
+	r.start()
+	if _, err := r.log.Publish("ops.restart", "", []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -28,6 +28,10 @@ const (
 	// maxMessageBytes is the server's limit of one message. Source:
 	// real-parts.md 1.
 	maxMessageBytes = config.MaxFrameBytes
+	// streamsMost is the server's own limit of all streams, in bytes. The stream
+	// holds itself to its MaxBytes; what counts here is what it was once made
+	// with, which may be far above what is configured now.
+	streamsMost = 1 << 50
 	// startMost is how long a server may take to be ready; recovering a full
 	// log takes about a second.
 	startMost = 8 * time.Second
@@ -286,7 +290,7 @@ func serverOptions(o ServerOptions, own string) (*server.Options, error) {
 		JetStream: true, StoreDir: o.Dir,
 		// Only our one stream lives here; without a figure the server reserves
 		// by the free space, and refuses the stream on a small disk.
-		JetStreamMaxStore: 2*o.MaxBytes + 64<<20, JetStreamMaxMemory: 64 << 20,
+		JetStreamMaxStore: streamsMost, JetStreamMaxMemory: 64 << 20,
 		DontListen: o.NoListen,
 		Users: []*server.User{
 			{Username: userBus, Password: own},
