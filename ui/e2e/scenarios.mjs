@@ -162,6 +162,48 @@ export const scenarios = [
     },
   ],
   [
+    'a conversation of 2,000 messages opens at its end and takes typing',
+    async ({ service, open }) => {
+      const page = await open()
+      await page.goto(service.url)
+      // F76: only what is near the view is in the page, however long it is.
+      const history = Array.from({ length: 2000 }, (_, i) => ({
+        role: i % 2 === 0 ? 'user' : 'assistant',
+        content: i % 2 === 0 ? `question ${i}` : `answer ${i} with **bold** words`,
+      }))
+      const answer = await page.evaluate(
+        async ([project, messages]) => {
+          const reply = await fetch('/rpc', {
+            method: 'POST',
+            headers: { 'Content-Type': 'application/json' },
+            body: JSON.stringify({
+              jsonrpc: '2.0',
+              id: 1,
+              method: 'start_api_agent_session',
+              params: {
+                session_id: 'long-history',
+                provider: 'demo',
+                model: 'demo',
+                project_path: project,
+                initial_message: '',
+                resume_messages: messages,
+              },
+            }),
+          })
+          return reply.json()
+        },
+        [service.project, history],
+      )
+      assert(answer.result?.session_id === 'long-history', JSON.stringify(answer))
+      await page.goto(`${service.base}/agents/long-history`)
+      await transcript(page).getByText('answer 1999').waitFor()
+      await message(page).fill('still quick to type into')
+      const mounted = await transcript(page).evaluate((el) => el.querySelectorAll('.bubble').length)
+      assert(mounted > 0 && mounted < 200, `${mounted} messages are in the page`)
+      await message(page).fill('')
+    },
+  ],
+  [
     'a prompt is answered in a second window',
     async ({ service, open }) => {
       const a = await open()
