@@ -7,6 +7,10 @@ const stdout = process.stdout
 const write = stdout.write.bind(stdout)
 stdout.write = process.stderr.write.bind(process.stderr)
 
+// A host that was killed takes stderr with it. Without a listener the failed
+// write is an exception, whose handler writes to stderr.
+process.stderr.on('error', () => {})
+
 let broken = false
 let pending = 0
 let waiting: (() => void)[] = []

@@ -1,5 +1,6 @@
 // The built child over its real pipes: sidecar-protocol.md 13, as far as it
 // concerns this side.
+import { spawn } from 'node:child_process'
 import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
 
 import { Child, entry, scratch, start, textOf, type ChildOptions } from './child.js'
+import { running } from './processes.js'
 
 const cleanups: (() => unknown)[] = []
 
@@ -219,4 +221,23 @@ test('without its SDK a provider says what to run, and echo works', async () => 
     type: 'error',
     message: 'The Claude Agent SDK is not installed. Run: packetbench sidecar install --sdk claude',
   })
+})
+
+// Nobody is left to end the group then, and a failed write to a pipe that is
+// gone must not keep the child busy with its own exception.
+test('a host that is killed takes its child with it (F22)', async () => {
+  const script = fileURLToPath(new URL('host.mjs', import.meta.url))
+  const host = spawn(process.execPath, [script, entry], { stdio: ['ignore', 'pipe', 'inherit'] })
+  cleanups.push(() => host.kill('SIGKILL'))
+  host.stdout.setEncoding('utf8')
+  // The child's id is printed once its first text has arrived.
+  const pid = await new Promise<number>((resolve) => {
+    host.stdout.once('data', (text: string) => resolve(Number(text)))
+  })
+  cleanups.push(() => {
+    if (running(pid)) process.kill(pid, 'SIGKILL')
+  })
+  expect(running(pid)).toBe(true)
+  host.kill('SIGKILL')
+  await expect.poll(() => running(pid), { timeout: 10_000 }).toBe(false)
 })
