@@ -232,7 +232,8 @@ func ValidPattern(pattern string) bool {
 }
 
 // Match reports whether subject is matched by pattern, with the bus's rules:
-// "*" is one token, ">" is one or more at the end.
+// "*" is one token, ">" is one or more at the end. Both are well formed: a
+// pattern as ValidPattern has it, a subject without an empty token.
 func Match(pattern, subject string) bool {
 	for {
 		p, pRest, pMore := strings.Cut(pattern, ".")
