@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -515,6 +516,11 @@ func TestServe_TermInATool(t *testing.T) {
 
 func endInATool(t *testing.T, sig syscall.Signal) {
 	t.Helper()
+	// Started with an ignored SIGHUP, as by nohup, we would hand that on to the
+	// service, which respects it. A signal that is caught is not handed on.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
 	home := t.TempDir()
 	provider := llmtest.NewKeylessChat(t, llmtest.Turn{Calls: []llmtest.Call{{ID: "c1", Name: "bash", Arguments: `{"command":"sleep 300 & sleep 300 | cat"}`}}})
 	provider.TolerateProblems()
@@ -535,7 +541,11 @@ func endInATool(t *testing.T, sig syscall.Signal) {
 	if err := p.cmd.Process.Signal(sig); err != nil {
 		t.Fatal(err)
 	}
-	<-p.exited
+	select {
+	case <-p.exited:
+	case <-time.After(patience):
+		t.Fatalf("the service did not stop on %s", sig)
+	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
