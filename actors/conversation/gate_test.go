@@ -23,6 +23,7 @@ func TestPattern(t *testing.T) {
 		{"git diff; rm x", ""},
 		{"echo $(id)", ""},
 		{"echo `id`", ""},
+		{"cd 0&&0&", ""}, {"cd sub && make all &", ""}, {"cd sub && (make) > out", ""},
 		{"make > out", ""},
 		{"make 2>&1", ""},
 		{"sleep 1 &", ""},

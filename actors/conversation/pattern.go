@@ -71,6 +71,9 @@ func bashPattern(line string) (string, bool) {
 	}
 	stmt := file.Stmts[0]
 	if b, isBinary := stmt.Cmd.(*syntax.BinaryCmd); isBinary && b.Op == syntax.AndStmt {
+		if stmt.Background || stmt.Negated || stmt.Coprocess || len(stmt.Redirs) > 0 {
+			return "", false // It holds for the whole line: `cd x && make &`.
+		}
 		words, simple := simpleWords(b.X)
 		if !simple || len(words) != 2 || words[0] != "cd" {
 			return "", false
