@@ -124,7 +124,7 @@ func TestFence_Examples(t *testing.T) {
 		{"machine", "registry", files{"ui/.npmrc": "registry=https://registry." + "npmjs.org\n"}, "registry host"},
 		{"machine", "lockfile", files{"ui/package-lock.json": "{\"resolved\": \"https://example.org/x.tgz\"}\n"}, "registry host"},
 		{"machine", "others' files", files{"ui/node_modules/x/README.md": "see /ro" + "ot/notes\n"}, ""},
-		{"machine", "word", files{"docs/a.md": "the network/work/root of it, 1/work\n"}, ""},
+		{"machine", "word", files{"docs/a.md": "the network/" + "work/" + "root of it, 1/work\n"}, ""},
 	}
 	refused := map[string]bool{}
 	for _, e := range examples {

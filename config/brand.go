@@ -13,12 +13,9 @@ const (
 	EnvPrefix       = "PACKETBENCH_"
 	EnvHome         = "PACKETBENCH_HOME"
 	EnvBootID       = "PACKETBENCH_BOOT_ID"
-	URIScheme       = "packetbench"
 	ProjectURL      = "https://github.com/packetbench/packetbench"
 	FetchUserAgent  = AppName + "/1.0 (+desktop coding agent)"
 	CookieName      = "packetbench_token"
-	ProjectDir      = ".packetbench"
-	WorktreesDir    = ".pkt-worktrees"
 	DemoFile        = "packetbench-demo.md"
 	ReadyLinePrefix = "PacketBench ready: "
 )

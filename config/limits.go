@@ -24,7 +24,6 @@ const (
 	MaxAwake         = 400
 	MaxAwakeHard     = 2000
 	SaveDebounce     = 500 * time.Millisecond
-	SaveMostBehind   = 2 * time.Second
 	CancelEscalation = 10 * time.Second
 	// SmallConversationBytes is the file size up to which a save rewrites the
 	// file; a larger one gets journal lines until the journal has grown to
