@@ -90,8 +90,10 @@ type kid struct {
 	window   Window
 	restarts uint64
 	reason   string
-	// said is what the present process reported before it ended.
-	said  string
+	// said is what the present process reported before it ended, detail what
+	// it says besides while it runs.
+	said   string
+	detail any
 	limit bool
 	// ending: an exit was sent on purpose. again: start it once more after
 	// that. held: an operator stopped it.
@@ -329,7 +331,7 @@ func (p *policy) try(k *kid) {
 	pid, err := p.spawn(k)
 	switch {
 	case err == nil:
-		k.pid, k.started, k.taken, k.said = pid, now, time.Time{}, ""
+		k.pid, k.started, k.taken, k.said, k.detail = pid, now, time.Time{}, "", nil
 		k.ending, k.again, k.held, k.limit = false, false, false, false
 		p.byPID[pid] = k.name
 		p.set(k, msg.StateRunning)
@@ -368,7 +370,7 @@ func (p *policy) ended(e ended) {
 		k.reason = reasonText(e.why)
 	}
 	p.report(k, e.pid, e.why) // before anything is decided
-	k.pid, k.started = gen.PID{}, time.Time{}
+	k.pid, k.started, k.detail = gen.PID{}, time.Time{}, nil
 	k.turn++
 	p.places.gone(k.name)
 	on := k.ending || quiet(e.why)
@@ -491,9 +493,13 @@ func (p *policy) heard(from gen.PID, s msg.Status) {
 	if s.LastReason != "" {
 		k.said = short(s.LastReason)
 	}
+	news := s.Detail != nil
+	if news {
+		k.detail = s.Detail
+	}
 	switch s.State {
 	case msg.StateStarting, msg.StateRunning:
-		if k.state != msg.StateIncompatible && k.state != s.State {
+		if k.state != msg.StateIncompatible && (k.state != s.State || news) {
 			p.set(k, s.State)
 		}
 	case msg.StateIncompatible:
@@ -796,7 +802,7 @@ func (p *policy) status(k *kid) msg.Status {
 		Supervisor: p.Name(), Name: k.name, State: k.state, PID: k.pid, Started: k.started,
 		Restarts: k.restarts, InWindow: k.window.InWindow(p.common.Now()),
 		Max: k.row.window.Max, Window: k.row.window.Within,
-		LastReason: k.reason, LimitReached: k.limit,
+		LastReason: k.reason, LimitReached: k.limit, Detail: k.detail,
 	}
 }
 

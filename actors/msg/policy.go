@@ -67,6 +67,9 @@ type Status struct {
 	LimitReached bool
 	// Gone tells that the supervisor forgot this child: the last push about it.
 	Gone bool
+	// Detail is what the running child last said about itself besides, a value
+	// that is never changed; nil while nothing runs.
+	Detail any
 }
 
 // ReportStatus, a plain message to a policy supervisor, makes it push the

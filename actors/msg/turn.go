@@ -96,12 +96,19 @@ type (
 		Tainting                 bool
 		Source                   contract.Source
 	}
-	// Ask wants a permission; answered by PermissionAnswer to the alias.
+	// Ask wants a permission; answered by PermissionAnswer to the alias, by
+	// HostPermission to a host. BatchID and BatchSize say that several were
+	// asked for at once. Lasting: the program offers no permission for one
+	// time, so only a person may give it.
 	Ask struct {
 		Turn                contract.TurnID
 		ID, Name, Arguments string
+		BatchID             *string
+		BatchSize           *uint64
+		Lasting             bool
 	}
-	// AskEdit wants an edit approved; answered by EditAnswer to the alias.
+	// AskEdit wants an edit approved; answered by EditAnswer to the alias, by
+	// HostEdit to a host.
 	AskEdit struct {
 		Turn                    contract.TurnID
 		ID, Name, Path, Content string
@@ -119,10 +126,15 @@ type (
 	// EmittedAck gives one Emitted credit back.
 	EmittedAck struct{}
 	// PermissionAnswer answers an Ask. Text is the tool result of a refusal.
+	// Decision, By and Reason (a user's guidance) are what Text was made of,
+	// for a program that words it itself.
 	PermissionAnswer struct {
-		ID      string
-		Allowed bool
-		Text    string
+		ID       string
+		Allowed  bool
+		Text     string
+		Decision contract.Decision
+		By       contract.DecidedBy
+		Reason   string
 	}
 	// EditAnswer answers an AskEdit. Merged replaces the proposed content.
 	EditAnswer struct {

@@ -1,0 +1,142 @@
+package msg
+
+import (
+	"encoding/json"
+
+	"github.com/packetbench/packetbench/contract"
+)
+
+// A host runs the sessions of many conversations in a program that is not
+// ours: sidecar in the Node child, acp:<name> in an engine. Conversations and
+// hosts speak in these messages, all Sends to a pid: whoever answers needs no
+// name, and what is meant for a host that has died is never read by its
+// successor.
+//
+// A session is opened with its first turn and lives until HostClose, or until
+// the host ends (OwnerGone). A host gives up a session whose conversation it
+// cannot send to any more.
+
+// From a conversation to its host.
+type (
+	// HostOpen opens a session and its first turn: the host waits until its
+	// program can be trusted with it, sends Owns, and only then hands the key
+	// on. Answered by HostOpened or HostRefused. A session that is open already
+	// under this id is closed first: it is left from a conversation that died.
+	HostOpen struct {
+		Session HostSession
+		HostSend
+	}
+	// HostSend is one turn of an open session. Answered by HostOpened, or by
+	// HostRefused with Gone for a session that is not open.
+	HostSend struct {
+		Conversation contract.ConversationID
+		Turn         contract.TurnID
+		Text         string
+		Attachments  []contract.Attachment
+		// Retry asks for the last turn again; Text is then what it was about,
+		// for a host whose program has no such request.
+		Retry bool
+	}
+	// HostCancel asks the running turn to stop: it ends with its terminal
+	// event. What is parked there is given up without an answer.
+	HostCancel struct {
+		Conversation contract.ConversationID
+		Turn         contract.TurnID
+	}
+	// HostKill says that a turn did not end within config.CancelEscalation
+	// after HostCancel: the program is ended by force.
+	HostKill struct {
+		Conversation contract.ConversationID
+		Turn         contract.TurnID
+	}
+	// HostCancelPending refuses everything parked of a session; the turn goes
+	// on (contract.md 6.5).
+	HostCancelPending struct{ Conversation contract.ConversationID }
+	// HostPermission answers an Ask, HostEdit an AskEdit.
+	HostPermission struct {
+		Conversation contract.ConversationID
+		PermissionAnswer
+	}
+	// HostEdit answers an AskEdit.
+	HostEdit struct {
+		Conversation contract.ConversationID
+		EditAnswer
+	}
+	// HostSet changes a setting of an open session; what is nil stays. Answered
+	// by HostReply with the same Ref.
+	HostSet struct {
+		Conversation contract.ConversationID
+		Ref          uint64
+		Model        *string
+		// Mode is set when plan mode or the permission mode changes, with both
+		// as they are now; ApproveWrites when that changes.
+		Mode          *contract.Posture
+		ApproveWrites *bool
+	}
+	// HostClose ends a session. Nothing comes back.
+	HostClose struct{ Conversation contract.ConversationID }
+	// HostAck gives N Emitted back: a host holds the lines of a conversation
+	// that is behind, see HostCredits.
+	HostAck struct {
+		Conversation contract.ConversationID
+		N            int
+	}
+)
+
+// HostCredits is how many Emitted of one conversation may be unanswered before
+// its host stops reading its program.
+const HostCredits = 64
+
+// HostSession is what opening a session needs. It is never changed afterwards.
+type HostSession struct {
+	Provider contract.ProviderID
+	Model    string
+	Key      Key
+	System   string
+	Project  string
+	Thinking bool
+	Posture  contract.Posture
+	// AllowedTools restricts the tools; nil means all.
+	AllowedTools []string
+	// Servers are the MCP servers that were chosen by name: nil means every
+	// enabled one, empty means none. Trusted says that the project's own
+	// .mcp.json counts. Trust is the frozen snapshot; nil means none was taken,
+	// which is not the same as an empty one (sidecar-protocol.md 5).
+	Servers []string
+	Trusted bool
+	Trust   json.RawMessage
+	// Resume is the handle of an earlier session (a resume token, an engine's
+	// session id), Transcript what came before for a program that has lost it.
+	Resume     string
+	Transcript []contract.ResumeMessage
+	// Settings is the content of provider-settings.v1.json.
+	Settings json.RawMessage
+}
+
+// From a host to a conversation, in the order it happened, beside Emitted, Ask,
+// AskEdit and TurnClosed, which follows each terminal event.
+type (
+	// HostOpened says that a turn is with the program.
+	HostOpened struct{ Turn contract.TurnID }
+	// HostRefused says that a turn was not begun. Text is a plain sentence, the
+	// turn's error. Gone means that the session is not open there: the
+	// conversation opens it again.
+	HostRefused struct {
+		Turn contract.TurnID
+		Text string
+		Gone bool
+	}
+	// HostReply answers HostSet. Text is empty, or why it failed.
+	HostReply struct {
+		Ref  uint64
+		Text string
+	}
+	// HostSaid is a line for the transcript, once per session: what the program
+	// will do otherwise than it was told.
+	HostSaid struct {
+		Level contract.Level
+		Text  string
+	}
+	// HostResume replaces the handle that HostSession.Resume will get next time.
+	HostResume struct{ Handle string }
+)
