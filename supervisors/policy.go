@@ -94,7 +94,7 @@ type kid struct {
 	// it says besides while it runs.
 	said   string
 	detail any
-	limit bool
+	limit  bool
 	// ending: an exit was sent on purpose. again: start it once more after
 	// that. held: an operator stopped it.
 	ending, again, held bool
