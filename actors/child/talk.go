@@ -3,6 +3,7 @@ package child
 import (
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -17,6 +18,11 @@ const (
 	talkCredits = 64
 	// talkWaiting is how many lines may wait to be written.
 	talkWaiting = 256
+	// talkMute is how long a child may live on without its stdout. Ours.
+	talkMute = 2 * time.Second
+	// talkSilence is how long the pipes of a child that has ended may be silent
+	// while something that was not found keeps them open. Ours.
+	talkSilence = time.Second
 )
 
 // ErrNotReading says that a child has not read what it was sent before: its
@@ -42,10 +48,16 @@ type TalkOptions struct {
 	// MaxLine is the longest line in bytes; a longer one arrives cut, see
 	// [Line]. Endless is how much without a line end breaks the stream.
 	MaxLine, Endless int64
+	// Queue is how many lines may wait to be written; 0 means 256. A host of
+	// many conversations may have something for each at the same moment.
+	Queue int
 	// Line hears each line of stdout, in order, on one goroutine. At most 64
 	// are on their way until Credit gives some back, so a slow owner slows the
 	// child down instead of filling memory.
 	Line func(Line)
+	// Pause is called on the same goroutine when every line that has arrived
+	// was handed to Line: whoever collects lines passes them on. May be nil.
+	Pause func()
 	// Log hears each line of stderr, right-trimmed, empty ones left out.
 	Log func(string)
 	// Exited is called once, after the last Line and Log.
@@ -73,20 +85,22 @@ func StartTalk(cmd *exec.Cmd, o TalkOptions) (*Talk, error) {
 	if err != nil {
 		return nil, err
 	}
-	stdout, err := cmd.StdoutPipe()
+	stdout, stderr, started, err := pipes(cmd)
 	if err != nil {
-		return nil, err
-	}
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
+		_ = stdin.Close()
 		return nil, err
 	}
 	group, err := Start(cmd, o.Options)
+	started()
 	if err != nil {
+		_, _, _ = stdin.Close(), stdout.Close(), stderr.Close()
 		return nil, err
 	}
+	if o.Queue == 0 {
+		o.Queue = talkWaiting
+	}
 	t := &Talk{
-		group: group, stdin: stdin, credits: make(chan struct{}, talkCredits), lines: make(chan []byte, talkWaiting),
+		group: group, stdin: stdin, credits: make(chan struct{}, talkCredits), lines: make(chan []byte, o.Queue),
 		closing: make(chan struct{}), killed: make(chan struct{}), ended: make(chan struct{}),
 	}
 	for range talkCredits {
@@ -95,6 +109,26 @@ func StartTalk(cmd *exec.Cmd, o TalkOptions) (*Talk, error) {
 	go t.write()
 	go t.run(stdout, stderr, o)
 	return t, nil
+}
+
+// pipes gives cmd its standard output and error; started closes the ends that
+// belong to the child.
+//
+// Deliberate: not cmd.StdoutPipe. Its Wait closes the pipe, and what the child
+// had still said would be lost; waiting for the end of the pipe first would let
+// a survivor that holds it hide the child's end (F22).
+func pipes(cmd *exec.Cmd) (stdout, stderr *os.File, started func(), err error) {
+	stdout, out, err := os.Pipe()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	stderr, er, err := os.Pipe()
+	if err != nil {
+		_, _ = stdout.Close(), out.Close()
+		return nil, nil, nil, err
+	}
+	cmd.Stdout, cmd.Stderr = out, er
+	return stdout, stderr, func() { _, _ = out.Close(), er.Close() }, nil
 }
 
 // PID is the child's process id.
@@ -195,16 +229,25 @@ func (t *Talk) write() {
 }
 
 // run follows the child to its end.
-func (t *Talk) run(stdout, stderr io.Reader, o TalkOptions) {
+func (t *Talk) run(stdout, stderr *os.File, o TalkOptions) {
 	var broken error
 	tail := new(Tail)
+	over := make(chan struct{}) // The child itself has ended.
 	var pipes sync.WaitGroup
-	pipes.Go(func() { broken = t.follow(stdout, o) })
-	pipes.Go(func() { listen(io.TeeReader(stderr, tail), o.Log) })
-	pipes.Wait()
+	pipes.Go(func() {
+		broken = t.follow(&pipe{File: stdout, over: over}, o)
+		t.mute(over)
+	})
+	pipes.Go(func() { listen(io.TeeReader(&pipe{File: stderr, over: over}, tail), o.Log) })
 	err := t.group.Wait()
-	// What the child left in its group must not outlive it.
+	// What the child left in its group must not outlive it, and holds the pipes.
 	t.group.Kill()
+	close(over)
+	for _, f := range []*os.File{stdout, stderr} {
+		_ = f.SetReadDeadline(time.Now()) // Wakes the reader, which then looks at over.
+	}
+	pipes.Wait()
+	_, _ = stdout.Close(), stderr.Close()
 	t.group.Release()
 	exit := Exit{Tail: tail.String(), Broken: broken}
 	var status *exec.ExitError
@@ -220,6 +263,46 @@ func (t *Talk) run(stdout, stderr io.Reader, o TalkOptions) {
 	}
 }
 
+// mute ends a child that lives on after its stdout has ended: nobody would ever
+// hear of it again.
+func (t *Talk) mute(over <-chan struct{}) {
+	timer := time.NewTimer(talkMute)
+	defer timer.Stop()
+	select {
+	case <-over:
+	case <-t.killed:
+	case <-timer.C:
+		t.Kill()
+	}
+}
+
+// pipe is one of the child's standard streams. Once the child has ended it is
+// read until it is empty: to its end, or until it has been silent for a while.
+type pipe struct {
+	*os.File
+	over <-chan struct{}
+	// last: the deadline is the one that counts.
+	last bool
+}
+
+// Read ends the stream when the child is gone and nothing comes any more.
+func (p *pipe) Read(b []byte) (int, error) {
+	for {
+		if p.last {
+			_ = p.SetReadDeadline(time.Now().Add(talkSilence))
+		}
+		n, err := p.File.Read(b)
+		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+		if p.last {
+			return 0, io.EOF
+		}
+		<-p.over
+		p.last = true
+	}
+}
+
 // follow reads stdout line by line, one credit a line. A stream that cannot be
 // followed ends the child: merely not reading would leave it running unread.
 func (t *Talk) follow(r io.Reader, o TalkOptions) error {
@@ -232,6 +315,9 @@ func (t *Talk) follow(r io.Reader, o TalkOptions) error {
 		}
 		o.Line(l)
 	}
+	if o.Pause == nil {
+		o.Pause = func() {}
+	}
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := r.Read(buf)
@@ -241,9 +327,11 @@ func (t *Talk) follow(r io.Reader, o TalkOptions) error {
 				_, _ = io.Copy(io.Discard, r)
 				return broken
 			}
+			o.Pause()
 		}
 		if err != nil {
 			splitter.Flush(emit)
+			o.Pause()
 			return nil
 		}
 	}

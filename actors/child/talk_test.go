@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -162,5 +163,67 @@ func TestStartTalk_MissingProgram(t *testing.T) {
 	var h heard
 	if _, err := StartTalk(exec.Command("/no/such/program"), h.options(t, 1, 1)); err == nil {
 		t.Fatal("no error")
+	}
+}
+
+// F22: what a child leaves behind holds its pipes. The end is reported all the
+// same, after everything the child itself had said, and the survivor is gone.
+func TestTalk_Survivor(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, script string }{
+		{"in the group", `sleep 300 & echo $!; kill -9 $$`},
+		{"in a session of its own", `setsid sleep 300 & echo $!; sleep 0.1; kill -9 $$`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			var h heard
+			talk(t, tc.script, h.options(t, 1000, 1<<20))
+			if e := h.ended(t); e.Signal != "SIGKILL" || len(h.lines) != 1 {
+				t.Fatalf("exit %+v after %d lines", e, len(h.lines))
+			}
+			pid, err := strconv.Atoi(string(h.lines[0].Text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the survivor is gone", func() bool { return !runs(pid) })
+		})
+	}
+}
+
+// A child that closes its stdout and lives on is ended: nobody would read it.
+func TestTalk_Mute(t *testing.T) {
+	t.Parallel()
+	var h heard
+	talk(t, `echo last; exec >&-; exec sleep 300`, h.options(t, 1000, 1<<20))
+	if e := h.ended(t); e.Signal != "SIGKILL" || len(h.lines) != 1 {
+		t.Errorf("exit %+v after %d lines", e, len(h.lines))
+	}
+}
+
+// Pause is called behind the lines that it is about, also the last one.
+func TestTalk_Pause(t *testing.T) {
+	t.Parallel()
+	var h heard
+	o := h.options(t, 1000, 1<<20)
+	paused := 0 // Lines that were there at the last Pause.
+	o.Pause = func() { h.mu.Lock(); paused = len(h.lines); h.mu.Unlock() }
+	talk(t, `echo a; echo b; printf c`, o)
+	h.ended(t)
+	if paused != 3 {
+		t.Errorf("%d lines at the last pause", paused)
+	}
+}
+
+// The queue holds as many lines as its owner asks for.
+func TestTalk_Queue(t *testing.T) {
+	t.Parallel()
+	var h heard
+	o := h.options(t, 1000, 1<<20)
+	o.Queue = 2000
+	k := talk(t, `exec sleep 300`, o)
+	for n := range o.Queue {
+		if err := k.Send(bytes.Repeat([]byte("x"), 1000)); err != nil {
+			t.Fatalf("line %d: %v", n, err)
+		}
 	}
 }

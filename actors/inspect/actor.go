@@ -23,6 +23,9 @@ type Options struct {
 	// Sources are the supervisors that are asked, at the start, to push the
 	// status of their children again.
 	Sources []gen.Atom
+	// Heard gets every status that is pushed, in order, inside the actor: it
+	// must not wait. May be nil.
+	Heard func(msg.Status)
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -58,6 +61,9 @@ func (a *actor) HandleMessage(_ gen.PID, message any) error {
 			_ = a.Send(name, msg.ReportStatus{}) // One that is not there yet pushes when it starts.
 		}
 	case msg.Status:
+		if a.opt.Heard != nil {
+			a.opt.Heard(m)
+		}
 		if m.Gone {
 			delete(a.known.status, m.Name)
 			delete(a.known.facts, string(m.Name))

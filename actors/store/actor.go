@@ -54,6 +54,7 @@ const (
 	laneAudit    = "audit"
 	laneTrust    = "trust"
 	laneIndex    = "index"
+	laneStats    = "sidecar"
 	laneOf       = "conversation:"
 )
 
@@ -206,7 +207,7 @@ func (a *actor) open() {
 			return
 		}
 		removeTemps(p.Home, func(base string) bool {
-			return slices.ContainsFunc([]string{p.State(), p.ProviderSettings(), p.Audit(), p.Trusted()}, func(path string) bool {
+			return slices.ContainsFunc([]string{p.State(), p.ProviderSettings(), p.Audit(), p.Trusted(), statsPath(p)}, func(path string) bool {
 				return strings.TrimSuffix(base, ".bak") == filepath.Base(path)
 			})
 		})
@@ -312,6 +313,15 @@ func (a *actor) message(from gen.PID, message any) {
 				return nil
 			})
 		}
+	case msg.SaveSidecarStats:
+		if a.failed == nil {
+			a.do(laneStats, func() func() {
+				if err := saveStats(a.opt.Paths, m.Lifetime); err != nil {
+					a.notes.add("%s", err)
+				}
+				return nil
+			})
+		}
 	case msg.BumpLaunch:
 		a.do(laneSettings, func() func() {
 			if err := a.settings.launched(m.Provider); err != nil {
@@ -405,6 +415,12 @@ func (a *actor) request(from gen.PID, ref gen.Ref, request any) (answer any, now
 				later(shown)
 				a.addUp()
 			}
+		})
+	case msg.LoadSidecarStats:
+		at := a.opt.Now()
+		a.do(laneStats, func() func() {
+			found := loadStats(a.opt.Paths, a.notes, at)
+			return func() { later(msg.SidecarStats{Lifetime: found}) }
 		})
 	case msg.TrustQuestion:
 		a.do(laneTrust, func() func() {
