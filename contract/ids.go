@@ -209,6 +209,16 @@ func engineName(id string) (string, bool) {
 	return m[1], true
 }
 
+// EngineOf is the name of the engine behind an ACP provider: what its actor,
+// its settings and its file names carry. Empty for any other provider.
+func EngineOf(p ProviderID) string {
+	if p == ProviderPacketcode {
+		return "packetcode"
+	}
+	name, _ := engineName(string(p))
+	return name
+}
+
 // Retired returns the notice for a row that is no longer offered: its
 // conversations load and read, and refuse new turns with this text. Source:
 // contract.md 10.1.

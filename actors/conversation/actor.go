@@ -12,6 +12,7 @@ import (
 	"ergo.services/ergo/gen"
 
 	"github.com/packetbench/packetbench/actors/msg"
+	"github.com/packetbench/packetbench/actors/turn/llm"
 	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
@@ -29,6 +30,9 @@ type Options struct {
 	Models func(contract.RowID) []contract.Model
 	// Window is a model's context window in tokens, 0 when unknown.
 	Window func(contract.ProviderID, string) uint64
+	// Prices is the user's own price table, nil for none: for the ledger lines
+	// of turns that run elsewhere.
+	Prices *llm.PriceTable
 	// SaveEvery is how long a change may wait for its save; 0 means
 	// config.SaveDebounce's safe fraction.
 	SaveEvery time.Duration
@@ -99,6 +103,7 @@ type actor struct {
 	alias  gen.Alias // Of the running turn's process.
 	turn   contract.TurnID
 	starts []starting
+	host   host
 	// launch is the start that is checked against the cost limits.
 	launch *launch
 	held   []launch
@@ -190,6 +195,7 @@ func (a *actor) Init(args ...any) error {
 	if a.opt.Window != nil {
 		a.core.window = a.opt.Window
 	}
+	a.core.prices = a.opt.Prices
 	if err := a.RegisterName(msg.ConversationName(id)); err != nil {
 		return err
 	}
@@ -211,6 +217,7 @@ func (a *actor) HandleMessage(from gen.PID, message any) error {
 		c.emitted(now, m.Turn, m.Events)
 		a.run(now)
 		a.credit(m.Turn)
+		a.owe(from)
 		return nil
 	case creditDue:
 		a.payCredits(m.turn)
@@ -222,8 +229,10 @@ func (a *actor) HandleMessage(from gen.PID, message any) error {
 	case msg.RequestUsage:
 		c.usage(now, m)
 	case msg.LedgerWritten:
-		if m.Turn == a.turn {
+		if m.Turn == a.turn && a.alias != (gen.Alias{}) {
 			_ = a.SendAlias(a.alias, m)
+		} else if m.Err != nil && c.hosted() {
+			c.notice(now, contract.LevelWarning, "The usage of a turn is not in the ledger: "+sentence(m.Err))
 		}
 		a.warn(now, m.Warnings)
 	case msg.ToolFacts:
@@ -284,7 +293,9 @@ func (a *actor) HandleMessage(from gen.PID, message any) error {
 		a.idleSaid = false
 		return a.Send(a.Parent(), msg.Idle{})
 	default:
-		a.Log().Warning("message not known type=%T", message)
+		if !a.fromHost(now, message) {
+			a.Log().Warning("message not known type=%T", message)
+		}
 	}
 	a.run(now)
 	return nil
@@ -374,8 +385,9 @@ func (a *actor) HandleCall(from gen.PID, ref gen.Ref, request any) (any, error) 
 
 // serve carries out one command; no answer means a later one.
 func (a *actor) serve(who asker, m msg.Command) (any, error) {
+	ref := a.core.session.ref
 	reply := a.command(a.opt.Now(), m)
-	if m.Method == contract.MethodStart && a.waitsForStart(who, reply) {
+	if m.Method == contract.MethodStart && a.waitsForStart(who, reply) || a.waitsForSetting(who, m.Method, ref, reply) {
 		return nil, nil
 	}
 	return reply, a.leave()
@@ -476,6 +488,7 @@ func (a *actor) remove(now time.Time) msg.Reply {
 		}
 		c.closed(now, c.live.id, c.tools)
 	}
+	c.closeSession()
 	c.do(release{c.tools})
 	c.tools = nil
 	a.run(now)
@@ -545,6 +558,10 @@ func (a *actor) effect(now time.Time, e effect) {
 	case startTurn:
 		a.turn, a.alias, a.owed = e.spec.Turn, gen.Alias{}, 0
 		a.prepare(e.spec)
+	case hostTurn:
+		a.prepareHost()
+	case toHost:
+		a.toHost(e.message)
 	case endTurn:
 		if a.alias != (gen.Alias{}) {
 			_ = a.DemonitorAlias(a.alias)
@@ -571,6 +588,12 @@ func releaseTools(tools any) {
 }
 
 func (a *actor) toTurn(message any) {
+	if a.core.hosted() {
+		if m := hosted(a.core.id, a.turn, message); m != nil {
+			a.toHost(m)
+		}
+		return
+	}
 	if a.alias == (gen.Alias{}) {
 		return // Answers only follow questions, and those need a process.
 	}
@@ -589,7 +612,7 @@ const (
 
 // credit lets the turn send more, at once unless the log is behind.
 func (a *actor) credit(turn contract.TurnID) {
-	if turn != a.turn {
+	if turn != a.turn || a.alias == (gen.Alias{}) {
 		return // A turn that is gone needs none.
 	}
 	a.owed++
@@ -736,7 +759,7 @@ func trusts(node gen.Node, project string) bool {
 }
 
 func fetchKey(node gen.Node, provider contract.ProviderID) (msg.Key, error) {
-	row, err := contract.RowForProvider(provider)
+	row, err := rowOf(provider)
 	if err != nil || row.Account == "" {
 		return "", err
 	}
@@ -819,6 +842,9 @@ func (a *actor) farewell() {
 		_ = r.RouteSendResponseError(a.PID(), who.pid, gen.MessageOptions{Ref: who.ref}, gen.ErrProcessTerminated)
 	}
 	for _, s := range a.starts { // They did start.
+		_ = r.RouteSendResponse(a.PID(), s.pid, gen.MessageOptions{Ref: s.ref}, msg.Reply{Result: s.result})
+	}
+	for _, s := range a.host.settings { // They are recorded.
 		_ = r.RouteSendResponse(a.PID(), s.pid, gen.MessageOptions{Ref: s.ref}, msg.Reply{Result: s.result})
 	}
 	for _, l := range a.held {

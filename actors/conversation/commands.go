@@ -28,7 +28,7 @@ type outside struct {
 	// existing directory.
 	checkProject func(path string) error
 	// system builds the built-in system prompt of a project.
-	system func(path string) string
+	system func(path string, t contract.Transport) string
 }
 
 // params decodes a command's parameters; a wrong type is named by its field.
@@ -98,6 +98,7 @@ func (c *core) command(now time.Time, m contract.Method, raw json.RawMessage, o 
 		c.cancel(now)
 		if m == contract.MethodClose {
 			if c.closing = c.live != nil; !c.closing {
+				c.closeSession()
 				c.do(release{c.tools})
 				c.tools = nil
 			}
@@ -140,6 +141,9 @@ func (c *core) command(now time.Time, m contract.Method, raw json.RawMessage, o 
 	case contract.MethodRespondEdit:
 		return with(raw, func(p contract.RespondEditParams) (any, *contract.Failure) { return c.respondEdit(now, p) })
 	case contract.MethodCancelPending:
+		if c.hosted() && len(c.perms)+len(c.edits) > 0 {
+			c.do(toHost{msg.HostCancelPending{Conversation: c.id}})
+		}
 		c.drainPrompts(now, contract.ByCancel, contract.TextUserCancelled)
 		return empty{}, nil
 	case contract.MethodApprovePlan:
@@ -227,7 +231,7 @@ func (c *core) send(now time.Time, text string, images []contract.Attachment) (a
 	}
 	id := c.messageID()
 	c.userMessage(now, id, text, images)
-	return contract.SendResult{MessageID: id, TurnID: c.begin(now, images)}, nil
+	return contract.SendResult{MessageID: id, TurnID: c.begin(now, images, false)}, nil
 }
 
 // enqueue keeps a follow-up. After a failed turn the queue is still there: the
@@ -273,7 +277,7 @@ func (c *core) retry(now time.Time, model string) (any, *contract.Failure) {
 		c.setModel(now, model)
 	}
 	c.failedOver = false
-	return contract.StartResult{SessionID: c.id, TurnID: c.begin(now, images)}, nil
+	return contract.StartResult{SessionID: c.id, TurnID: c.begin(now, images, true)}, nil
 }
 
 // respond answers a permission. The first answer wins (contract.md 6.6).
@@ -284,6 +288,9 @@ func (c *core) respond(now time.Time, p contract.RespondPermissionParams) (any, 
 	i := slices.IndexFunc(c.perms, func(q *parked) bool { return q.ID == p.ToolID })
 	if i < 0 {
 		return nil, c.late(p.ToolID)
+	}
+	if c.perms[i].lasting && p.Decision == contract.AllowOnce {
+		return nil, contract.Fail(contract.CodeConflict, "%s", contract.TextLastingOnly)
 	}
 	if p.AllowPattern != "" {
 		if p.Decision != contract.AllowOnce {
@@ -300,18 +307,18 @@ func (c *core) respond(now time.Time, p contract.RespondPermissionParams) (any, 
 			c.rec.AllowPatterns = append(slices.Clone(c.rec.AllowPatterns), p.AllowPattern)
 			c.patch(now, map[string]any{"allow_patterns": c.rec.AllowPatterns})
 		}
-		c.resolve(now, q, p.Decision, contract.ByUser, "", auditOnce)
+		c.resolve(now, q, p.Decision, contract.ByUser, refusal{}, auditOnce)
 	case contract.AllowAlways:
-		c.session[q.Name] = true
-		c.rec.SessionAllow, c.rec.SessionBoot = keys(c.session), c.boot
+		c.allowed[q.Name] = true
+		c.rec.SessionAllow, c.rec.SessionBoot = keys(c.allowed), c.boot
 		c.changes.head = true
-		c.resolve(now, q, p.Decision, contract.ByUser, "", auditSession)
+		c.resolve(now, q, p.Decision, contract.ByUser, refusal{}, auditSession)
 	case contract.Deny:
-		text := contract.TextDenied
-		if reason := strings.TrimSpace(p.Reason); reason != "" {
-			text += contract.TextDeniedGuidance + clipRunes(reason, 4000)
+		no := refusal{text: contract.TextDenied, reason: clipRunes(strings.TrimSpace(p.Reason), 4000)}
+		if no.reason != "" {
+			no.text += contract.TextDeniedGuidance + no.reason
 		}
-		c.resolve(now, q, p.Decision, contract.ByUser, text, auditDenied)
+		c.resolve(now, q, p.Decision, contract.ByUser, no, auditDenied)
 	}
 	return empty{}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/packetbench/packetbench/actors/msg"
+	"github.com/packetbench/packetbench/actors/turn/llm"
 	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
@@ -60,9 +61,10 @@ type (
 // parked is a permission prompt that waits for a person.
 type parked struct {
 	contract.PendingPermission
-	turn contract.TurnID
-	call call
-	n    uint64
+	turn    contract.TurnID
+	call    call
+	lasting bool // Only a lasting permission is offered.
+	n       uint64
 }
 
 // parkedEdit is an edit that waits for a person.
@@ -83,14 +85,19 @@ type live struct {
 	late bool
 	// ended is set by the terminal event; the turn is owned until its process
 	// has unwound.
-	ended       bool
-	thinking    bool
-	open        []string // Ids of calls without a result, in order.
-	tainted     []contract.Source
-	content     strings.Builder
-	thought     strings.Builder
-	rateLimited *contract.RateLimited
-	autoRetry   bool
+	ended    bool
+	thinking bool
+	open     []string // Ids of calls without a result, in order.
+	tainted  []contract.Source
+	// again: the last turn is made once more; images go with it. Both are for a
+	// host, as is reopened: its session was found closed.
+	again, reopened bool
+	images          []contract.Attachment
+	summaries       uint64
+	content         strings.Builder
+	thought         strings.Builder
+	rateLimited     *contract.RateLimited
+	autoRetry       bool
 }
 
 // core is the conversation without its process: every method takes what it
@@ -101,6 +108,7 @@ type core struct {
 	models func(contract.RowID) []contract.Model
 	// window looks a model's context window up, 0 when unknown.
 	window func(contract.ProviderID, string) uint64
+	prices *llm.PriceTable
 	waits  waits
 
 	rec      *contract.Record // Nil until created or loaded.
@@ -108,10 +116,11 @@ type core struct {
 	perms    []*parked
 	edits    []*parkedEdit
 	answered map[string]contract.DecidedBy
-	order    []string // Of answered, oldest first.
-	parks    uint64   // Prompts parked so far.
-	session  map[string]bool
+	order    []string        // Of answered, oldest first.
+	parks    uint64          // Prompts parked so far.
+	allowed  map[string]bool // Tools allowed for the session, by name.
 	tools    any
+	session  session
 	// failedOver is set once per user send.
 	failedOver bool
 	// images are those of the last user message, until it is answered: a retry
@@ -150,7 +159,7 @@ func newCore(id contract.ConversationID, boot string) *core {
 		changes: newChanges(),
 		id:      id, boot: boot,
 		waits:    productWaits,
-		answered: map[string]contract.DecidedBy{}, session: map[string]bool{},
+		answered: map[string]contract.DecidedBy{}, allowed: map[string]bool{},
 		whats: map[contract.What]string{}, kinds: map[contract.Kind]string{},
 		models: func(contract.RowID) []contract.Model { return nil },
 		window: func(contract.ProviderID, string) uint64 { return 0 },
@@ -323,6 +332,13 @@ func (c *core) posture() contract.Posture {
 
 // setPosture publishes a new posture and tells the running turn.
 func (c *core) setPosture(now time.Time, p contract.Posture) {
+	from := c.posture()
+	c.putPosture(now, p)
+	c.tellPosture(from, p)
+}
+
+// putPosture is setPosture for a posture that the host knows already.
+func (c *core) putPosture(now time.Time, p contract.Posture) {
 	c.rec.PlanMode, c.rec.PermissionMode, c.rec.ApproveWrites = p.PlanMode, p.PermissionMode, p.ApproveWrites
 	c.rec.UpdatedAt = now.UnixMilli()
 	c.changes.head = true

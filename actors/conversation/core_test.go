@@ -26,10 +26,10 @@ func newBench(t *testing.T) *bench {
 	return &bench{t: t, c: newCore("c-1", "boot-1")}
 }
 
-func fine(string) error         { return nil }
-func noSystem(string) string    { return "system" }
-func (b *bench) drain() *bench  { b.effects = append(b.effects, b.c.take()...); return b }
-func (b *bench) forget() *bench { b.drain(); b.effects = nil; return b }
+func fine(string) error                          { return nil }
+func noSystem(string, contract.Transport) string { return "system" }
+func (b *bench) drain() *bench                   { b.effects = append(b.effects, b.c.take()...); return b }
+func (b *bench) forget() *bench                  { b.drain(); b.effects = nil; return b }
 
 func (b *bench) command(m contract.Method, params any) (any, *contract.Failure) {
 	b.t.Helper()
@@ -239,7 +239,7 @@ func TestTaint_OutranksTableAndSession(t *testing.T) {
 	b.c.ask(t0, edit)
 	b.drain()
 	b.expect() // Allowed by the table, nothing shown.
-	b.c.session["write_file"] = true
+	b.c.allowed["write_file"] = true
 	b.c.toolFacts(msg.ToolFacts{Turn: turn, ID: "w", Tainting: true, Source: contract.Source{Origin: "web", Label: "web_fetch"}})
 	edit.ID = "f"
 	b.c.ask(t0, edit)

@@ -18,6 +18,7 @@ type call struct {
 	inProject           bool
 	batchID             *string
 	batchSize           *uint64
+	lasting             bool
 }
 
 // Tier says how far a call can reach. Whatever cannot be classified blocks.

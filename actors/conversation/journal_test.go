@@ -225,7 +225,7 @@ func TestJournal_IsTheRecord(t *testing.T) {
 func transcript(t testing.TB, n int) *actor {
 	t.Helper()
 	c := newCore("c-1", "boot-1")
-	_, failure := c.command(t0, contract.MethodStart, json.RawMessage(`{"session_id":"c-1","provider":"demo","model":"demo","project_path":"/p"}`), outside{checkProject: fine, system: func(string) string { return strings.Repeat("prompt ", 1000) }})
+	_, failure := c.command(t0, contract.MethodStart, json.RawMessage(`{"session_id":"c-1","provider":"demo","model":"demo","project_path":"/p"}`), outside{checkProject: fine, system: func(string, contract.Transport) string { return strings.Repeat("prompt ", 1000) }})
 	if failure != nil {
 		t.Fatal(failure)
 	}

@@ -63,7 +63,7 @@ func (c *core) launchCheck(m msg.Command) (msg.LaunchCheck, bool) {
 	}
 	row, err := contract.RowByID(p.Row)
 	if p.Provider != "" {
-		row, err = contract.RowForProvider(p.Provider)
+		row, err = rowOf(p.Provider)
 	}
 	if err != nil || row.Ledger == "" || absent(row) != nil {
 		return msg.LaunchCheck{}, false

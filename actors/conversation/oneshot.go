@@ -67,7 +67,7 @@ func (c *core) oneShot(now time.Time, p contract.OneShotParams) (any, *contract.
 	c.rec = newRecord(now, c.id, contract.StartParams{SessionID: c.id, Model: model, InitialMessage: p.Prompt, SystemPromptOverride: p.System}, row)
 	c.oneShotOnly, c.task = true, p.Task
 	c.append(contract.RecordMessage{ID: c.messageID(), Role: contract.RoleUser, Content: p.Prompt, Timestamp: now.UnixMilli()})
-	return contract.StartResult{SessionID: c.id, TurnID: c.begin(now, nil)}, nil
+	return contract.StartResult{SessionID: c.id, TurnID: c.begin(now, nil, false)}, nil
 }
 
 // cheapest picks, of the providers with a key, the one whose answer of a usual

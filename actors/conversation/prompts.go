@@ -24,7 +24,7 @@ func (c *core) ask(now time.Time, a msg.Ask) {
 	if c.live == nil || c.live.id != a.Turn || c.live.ended {
 		return
 	}
-	p := call{id: a.ID, name: a.Name, arguments: a.Arguments}
+	p := call{id: a.ID, name: a.Name, arguments: a.Arguments, batchID: a.BatchID, batchSize: a.BatchSize, lasting: a.Lasting}
 	if t := c.call(a.ID); t != nil && t.Input == "" {
 		// What was asked for is readable even when no answer ever comes.
 		t.Input = a.Arguments
@@ -32,10 +32,14 @@ func (c *core) ask(now time.Time, a msg.Ask) {
 	}
 	p.tier, p.inProject = Tier(a.Name, a.Arguments, c.rec.ProjectPath)
 	tainted := len(c.live.tainted) > 0
-	switch judge(c.posture(), p, c.rec.AllowPatterns, tainted, c.session) {
+	verdict := judge(c.posture(), p, c.rec.AllowPatterns, tainted, c.allowed)
+	if a.Lasting {
+		verdict = prompt // What lasts is for a person to give.
+	}
+	switch verdict {
 	case allow:
 		c.audit(now, p, auditAuto)
-		c.do(toTurn{msg.PermissionAnswer{ID: a.ID, Allowed: true}})
+		c.do(toTurn{msg.PermissionAnswer{ID: a.ID, Allowed: true, Decision: contract.AllowOnce, By: contract.ByPolicy}})
 	case prompt:
 		c.park(now, p, a.Turn, tainted)
 	}
@@ -56,14 +60,16 @@ func (c *core) park(now time.Time, p call, turn contract.TurnID, tainted bool) {
 			AllowPattern: open.AllowPattern, Sources: open.Sources, BatchID: p.batchID, BatchSize: p.batchSize,
 			OpenedAt: now.UnixMilli(),
 		},
-		turn: turn, call: p, n: c.parks,
+		turn: turn, call: p, lasting: p.lasting, n: c.parks,
 	})
 	c.audit(now, p, auditPrompted)
 	c.stopThinking()
 	c.say(contract.WhatPromptOpened, open)
 	c.emit(contract.PermissionRequest{ID: p.id, Name: p.name, Arguments: p.arguments, BatchID: p.batchID, BatchSize: p.batchSize})
 	c.openPrompts(now)
-	c.do(later{c.waits.permission, permissionExpired{p.id, c.parks}})
+	if !c.hosted() { // There the program waits as long as a person needs (contract.md 6.6).
+		c.do(later{c.waits.permission, permissionExpired{p.id, c.parks}})
+	}
 }
 
 // openPrompts keeps the ids of what is parked in the file, so that a start
@@ -101,9 +107,17 @@ func (c *core) unparkEdit(id string) *parkedEdit {
 	return e
 }
 
-// resolve answers a prompt that was just taken out of the queue. Text is the
-// tool result of a refusal.
-func (c *core) resolve(now time.Time, p *parked, d contract.Decision, by contract.DecidedBy, text, audit string) {
+// refusal is what a denied call gets as its result, and the guidance in it.
+type refusal struct{ text, reason string }
+
+// resolve answers a prompt that was just taken out of the queue.
+func (c *core) resolve(now time.Time, p *parked, d contract.Decision, by contract.DecidedBy, no refusal, audit string) {
+	c.settlePrompt(now, p, d, by, audit)
+	c.do(toTurn{msg.PermissionAnswer{ID: p.ID, Allowed: d != contract.Deny, Text: no.text, Decision: d, By: by, Reason: no.reason}})
+}
+
+// settlePrompt closes a prompt here, without an answer to whoever asked.
+func (c *core) settlePrompt(now time.Time, p *parked, d contract.Decision, by contract.DecidedBy, audit string) {
 	c.remember(p.ID, by)
 	if d == contract.Deny {
 		if call := c.callOf(p.turn, p.ID); call != nil {
@@ -111,7 +125,6 @@ func (c *core) resolve(now time.Time, p *parked, d contract.Decision, by contrac
 		}
 	}
 	c.audit(now, p.call, audit)
-	c.do(toTurn{msg.PermissionAnswer{ID: p.ID, Allowed: d != contract.Deny, Text: text}})
 	c.say(contract.WhatPromptResolved, contract.PromptResolved{ID: p.ID, Decision: d, By: by})
 	c.openPrompts(now)
 }
@@ -128,14 +141,19 @@ func (c *core) callOf(turn contract.TurnID, id string) *contract.RecordCall {
 }
 
 func (c *core) resolveEdit(now time.Time, e *parkedEdit, d contract.EditDecision, by contract.DecidedBy, answer msg.EditAnswer) {
+	c.settleEdit(now, e, d, by)
+	answer.ID = e.ID
+	c.do(toTurn{answer})
+}
+
+// settleEdit closes an edit here, without an answer to whoever asked.
+func (c *core) settleEdit(now time.Time, e *parkedEdit, d contract.EditDecision, by contract.DecidedBy) {
 	c.remember(e.ID, by)
 	if d == contract.RejectEdit {
 		if call := c.callOf(e.turn, e.ID); call != nil {
 			call.DeniedBy = by
 		}
 	}
-	answer.ID = e.ID
-	c.do(toTurn{answer})
 	c.say(contract.WhatEditResolved, contract.EditResolved{ID: e.ID, Decision: d, By: by})
 	c.openPrompts(now)
 }
@@ -152,22 +170,48 @@ func (c *core) askEdit(now time.Time, a msg.AskEdit) {
 	})
 	c.stopThinking()
 	c.emit(contract.PendingEdit{ID: a.ID, Path: a.Path, Content: a.Content, Before: a.Before})
-	c.do(toStore{msg.SaveBaseline{ID: c.id, ToolID: a.ID, Path: a.Path, Before: a.Before}})
+	c.do(toStore{msg.SaveBaseline{ID: c.id, ToolID: a.ID, Path: relative(a.Path, c.rec.ProjectPath), Before: a.Before}})
 	c.openPrompts(now)
-	c.do(later{c.waits.edit, editExpired{a.ID, c.parks}})
+	if !c.hosted() {
+		c.do(later{c.waits.edit, editExpired{a.ID, c.parks}})
+	}
 }
 
-// drainPrompts answers everything parked as refused.
+// drainPrompts answers everything parked as refused. A host is told by whatever
+// goes with it, a cancel or a cancel of what is parked.
 func (c *core) drainPrompts(now time.Time, by contract.DecidedBy, text string) {
 	for len(c.perms) > 0 {
 		p := c.perms[0]
 		c.perms = c.perms[1:]
-		c.resolve(now, p, contract.Deny, by, text, auditCancelled)
+		if c.hosted() {
+			c.settlePrompt(now, p, contract.Deny, by, auditCancelled)
+		} else {
+			c.resolve(now, p, contract.Deny, by, refusal{text: text}, auditCancelled)
+		}
 	}
 	for len(c.edits) > 0 {
 		e := c.edits[0]
 		c.edits = c.edits[1:]
-		c.resolveEdit(now, e, contract.RejectEdit, by, msg.EditAnswer{Text: text})
+		if c.hosted() {
+			c.settleEdit(now, e, contract.RejectEdit, by)
+		} else {
+			c.resolveEdit(now, e, contract.RejectEdit, by, msg.EditAnswer{Text: text})
+		}
+	}
+}
+
+// overtaken closes the prompts of a call that has a result: the program behind
+// it did not wait for an answer any longer.
+func (c *core) overtaken(now time.Time, id, result string) {
+	by := contract.ByCancel
+	if result == contract.TextEditTimeout || result == contract.TextPermTimeout {
+		by = contract.ByTimeout
+	}
+	if p := c.unpark(id); p != nil {
+		c.settlePrompt(now, p, contract.Deny, by, auditCancelled)
+	}
+	if e := c.unparkEdit(id); e != nil {
+		c.settleEdit(now, e, contract.RejectEdit, by)
 	}
 }
 
@@ -175,7 +219,7 @@ func (c *core) drainPrompts(now time.Time, by contract.DecidedBy, text string) {
 // a denial by the user (F51).
 func (c *core) expirePermission(now time.Time, e permissionExpired) {
 	if i := slices.IndexFunc(c.perms, func(p *parked) bool { return p.n == e.n }); i >= 0 {
-		c.resolve(now, c.unpark(e.id), contract.Deny, contract.ByTimeout, contract.TextPermTimeout, auditCancelled)
+		c.resolve(now, c.unpark(e.id), contract.Deny, contract.ByTimeout, refusal{text: contract.TextPermTimeout}, auditCancelled)
 	}
 }
 

@@ -19,7 +19,7 @@ func (c *core) adopt(now time.Time, r *contract.Record) {
 	c.countOn()
 	if r.SessionBoot == c.boot {
 		for _, name := range r.SessionAllow {
-			c.session[name] = true
+			c.allowed[name] = true
 		}
 	}
 	sameBoot := r.OpenTurnBoot == c.boot

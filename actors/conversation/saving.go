@@ -235,6 +235,9 @@ func (a *actor) sleep(now time.Time) error {
 			return a.Send(a.Parent(), msg.Idle{})
 		}
 	}
+	// The live half ends here; the resume handle is in the file.
+	c.closeSession()
+	a.run(a.opt.Now())
 	a.send(msg.Inspect, msg.Facts{Name: string(msg.ConversationName(c.id))})
 	return gen.TerminateReasonNormal
 }

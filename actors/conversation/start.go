@@ -1,6 +1,8 @@
 package conversation
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +27,7 @@ func (c *core) start(now time.Time, p contract.StartParams, o outside) (any, *co
 	}
 	c.rec = newRecord(now, c.id, p, row)
 	if c.rec.SystemPrompt == "" {
-		c.rec.SystemPrompt = o.system(p.ProjectPath)
+		c.rec.SystemPrompt = o.system(p.ProjectPath, row.Transport)
 	}
 	for _, m := range p.ResumeMessages {
 		if strings.TrimSpace(m.Content) == "" {
@@ -44,7 +46,7 @@ func (c *core) start(now time.Time, p contract.StartParams, o outside) (any, *co
 	result := contract.StartResult{SessionID: c.id}
 	if p.InitialMessage != "" || len(p.Attachments) > 0 {
 		c.userMessage(now, c.messageID(), p.InitialMessage, p.Attachments)
-		result.TurnID = c.begin(now, p.Attachments)
+		result.TurnID = c.begin(now, p.Attachments, false)
 	}
 	return result, nil
 }
@@ -62,7 +64,7 @@ func (c *core) route(p contract.StartParams) (contract.Row, *contract.Failure) {
 		}
 		return row, nil
 	}
-	row, err := contract.RowForProvider(p.Provider)
+	row, err := rowOf(p.Provider)
 	if err != nil {
 		// Whoever pre-allocated the id and subscribed hears it there too.
 		c.emit(contract.Error{Message: plain(err)})
@@ -106,8 +108,8 @@ func (c *core) checkStart(p contract.StartParams, row contract.Row, o outside) *
 	if p.Worktree {
 		return contract.Fail(contract.CodeConflict, "Worktrees are not part of this version of PacketBench. Start in the project folder itself.")
 	}
-	if len(p.EnabledMCPServerIDs) > 0 {
-		return contract.Fail(contract.CodeConflict, "MCP server '%s' is not available: MCP is not part of this version of PacketBench.", clipRunes(p.EnabledMCPServerIDs[0], 80))
+	if len(p.EnabledMCPServerIDs) > 0 && row.Transport == contract.TransportInProcess {
+		return contract.Fail(contract.CodeConflict, "MCP server '%s' is not available: the turn loop of this version of PacketBench has no MCP. Choose a row of an agent SDK.", clipRunes(p.EnabledMCPServerIDs[0], 80))
 	}
 	if len([]rune(p.Title)) > maxTitle {
 		return contract.BadParam("title", "want at most %d characters", maxTitle)
@@ -130,7 +132,7 @@ func (c *core) checkStart(p contract.StartParams, row contract.Row, o outside) *
 
 // absent refuses a row whose transport this version does not contain.
 func absent(row contract.Row) *contract.Failure {
-	if row.Transport == contract.TransportInProcess {
+	if row.Transport != contract.TransportACP {
 		return nil
 	}
 	return contract.Fail(contract.CodeConflict, "The row %s is not part of this version of PacketBench. Choose another provider.", row.Label)
@@ -147,7 +149,7 @@ func (c *core) mayRun(now time.Time) *contract.Failure {
 		}
 		return contract.Fail(contract.CodeConflict, "%s", notice)
 	}
-	row, err := contract.RowForProvider(c.rec.Provider)
+	row, err := rowOf(c.rec.Provider)
 	if err != nil {
 		return nil // The turn says so, by its error event.
 	}
@@ -168,9 +170,17 @@ func newRecord(now time.Time, id contract.ConversationID, p contract.StartParams
 		ProjectPath: p.ProjectPath, CreatedAt: now.UnixMilli(), UpdatedAt: now.UnixMilli(), Status: contract.StatusIdle,
 		PlanMode: p.PlanMode, PermissionMode: mode, ApproveWrites: p.ApproveWrites, ThinkingEnabled: p.ThinkingEnabled,
 		AllowedTools: allowed(p.AllowedTools), AllowPatterns: slices.Clone(p.AllowPatterns),
-		MCPTrustSnapshot: p.MCPTrustSnapshot, SystemPrompt: p.SystemPromptOverride, Owner: contract.TransportInProcess,
+		MCPTrustSnapshot: snapshot(p.MCPTrustSnapshot), SystemPrompt: p.SystemPromptOverride, Owner: row.Transport, EnabledMCPServerIDs: allowed(p.EnabledMCPServerIDs),
 		ResumeToken: p.ResumeToken, EngineSessionID: p.EngineSessionID, Messages: []contract.RecordMessage{},
 	}
+}
+
+// snapshot keeps a trust snapshot; null is none, which an empty list is not.
+func snapshot(raw json.RawMessage) json.RawMessage {
+	if string(bytes.TrimSpace(raw)) == "null" {
+		return nil
+	}
+	return raw
 }
 
 // allowed keeps "no tool at all" apart from "every tool": an empty list is left

@@ -28,8 +28,6 @@ func TestStored_OtherTransports(t *testing.T) {
 		provider contract.ProviderID
 		label    string
 	}{
-		{"api-claude-oauth", contract.ProviderClaudeOAuth, "Claude Agent SDK (API)"},
-		{"api-openai-agents", contract.ProviderAgents, "OpenAI Agents SDK (API)"},
 		{"api-packetcode", contract.ProviderPacketcode, "PacketCode (ACP)"},
 		{"acp-mine", "acp-mine", "mine"},
 	} {

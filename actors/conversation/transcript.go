@@ -64,12 +64,16 @@ func (c *core) apply(now time.Time, e contract.Event) {
 		c.emit(e)
 	case contract.ToolResult:
 		c.stopThinking()
+		c.overtaken(now, e.ID, e.Content)
 		c.settleCall(e)
+		if c.hosted() {
+			c.hostFacts(e)
+		}
 		c.emit(e)
 		c.do(save{now: true})
 	case contract.EditBaseline:
 		c.emit(e)
-		c.do(toStore{msg.SaveBaseline{ID: c.id, ToolID: e.ID, Path: e.Path, Before: e.Before}})
+		c.do(toStore{msg.SaveBaseline{ID: c.id, ToolID: e.ID, Path: relative(e.Path, c.rec.ProjectPath), Before: e.Before}})
 	case contract.PlanBlock:
 		c.rec.Plan = e.Items
 		c.changes.head = true
@@ -91,6 +95,7 @@ func (c *core) apply(now time.Time, e contract.Event) {
 				m.ReasoningTokens = *e.ReasoningTokens
 			}
 			c.changes.put(l.message)
+			c.summed(now, e)
 		}
 		c.emit(e)
 	case contract.RateLimited:

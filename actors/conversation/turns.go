@@ -40,8 +40,9 @@ func decodedSize(b64 string) int {
 }
 
 // begin claims the conversation's one turn and asks for its transport. The
-// history is frozen here; the assistant message exists from now on.
-func (c *core) begin(now time.Time, images []contract.Attachment) contract.TurnID {
+// history is frozen here; the assistant message exists from now on. Again says
+// that the last turn is made once more.
+func (c *core) begin(now time.Time, images []contract.Attachment, again bool) contract.TurnID {
 	history := slices.Clone(c.rec.Messages)
 	c.rec.TurnCounter++
 	id := contract.TurnID("t-" + strconv.FormatUint(c.rec.TurnCounter, 10))
@@ -49,14 +50,18 @@ func (c *core) begin(now time.Time, images []contract.Attachment) contract.TurnI
 	c.append(contract.RecordMessage{
 		ID: string(id), Role: contract.RoleAssistant, TurnID: id, IsStreaming: true, Timestamp: now.UnixMilli(),
 	})
-	c.live = &live{id: id, message: len(c.rec.Messages) - 1, tainted: carriedTaint(history)}
+	c.live = &live{id: id, message: len(c.rec.Messages) - 1, tainted: carriedTaint(history), images: images, again: again}
 	c.say(contract.WhatTurnStarted, contract.TurnStarted{TurnID: id})
 	c.setStatus(now, contract.StatusActive)
 	c.planState(now)
-	row, err := contract.RowForProvider(c.rec.Provider)
+	row, err := rowOf(c.rec.Provider)
 	if err != nil && !c.oneShotOnly {
 		c.apply(now, contract.Error{Message: err.Error()})
 		c.closed(now, id, c.tools)
+		return id
+	}
+	if c.hosted() {
+		c.do(save{now: true}, hostTurn{})
 		return id
 	}
 	c.do(save{now: true}, startTurn{msg.TurnSpec{
@@ -114,6 +119,7 @@ func (c *core) closed(now time.Time, turn contract.TurnID, tools any) {
 	c.do(endTurn{})
 	if c.closing {
 		c.closing = false
+		c.closeSession()
 		c.do(release{c.tools})
 		c.tools = nil
 	}
@@ -139,7 +145,7 @@ func (c *core) failOver(now time.Time, why string) {
 	c.notice(now, contract.LevelWarning, fmt.Sprintf("%s could not answer (%s). Trying once more with %s, which this conversation uses from now on.",
 		from, strings.TrimRight(clipRunes(strings.Join(strings.Fields(why), " "), 300), "."), to))
 	c.setModel(now, to)
-	c.begin(now, again)
+	c.begin(now, again, true)
 }
 
 func (c *core) giveUpFailover(now time.Time) {
@@ -155,7 +161,7 @@ func (c *core) dequeue(now time.Time) contract.TurnID {
 	c.rec.QueuedMessages = slices.Clone(c.rec.QueuedMessages[1:])
 	c.queueChanged(now)
 	c.userMessage(now, item.MessageID, item.Content, nil)
-	return c.begin(now, nil)
+	return c.begin(now, nil, false)
 }
 
 func (c *core) queueChanged(now time.Time) {
@@ -212,6 +218,9 @@ func (c *core) overdue(now time.Time, turn contract.TurnID) {
 	}
 	c.do(release{c.tools})
 	c.tools = nil
+	if c.hosted() {
+		c.do(toHost{msg.HostKill{Conversation: c.id, Turn: turn}})
+	}
 	c.failTurn(now, turn, "The turn did not stop within 10 s and was ended by force. Send again to go on.")
 }
 
@@ -234,10 +243,20 @@ func (c *core) usage(now time.Time, u msg.RequestUsage) {
 }
 
 func (c *core) setModel(now time.Time, model string) {
-	if c.rec.Model != model {
-		c.rec.Model = model
-		c.patch(now, map[string]any{"model": model})
+	if from := c.rec.Model; from != model {
+		c.putModel(now, model)
+		c.hostSet(msg.HostSet{Model: &model}, func(now time.Time) {
+			if c.rec.Model == model {
+				c.putModel(now, from)
+			}
+		})
 	}
+}
+
+// putModel is setModel for a model that the host knows already.
+func (c *core) putModel(now time.Time, model string) {
+	c.rec.Model = model
+	c.patch(now, map[string]any{"model": model})
 }
 
 // planFailover decides, once per user send, whether the failed turn is tried

@@ -34,7 +34,7 @@ func (c *core) view() contract.Conversation {
 	if c.live != nil && !c.live.ended {
 		v.TurnID, v.Stopping, v.RateLimited = c.live.id, c.live.cancelled, c.live.rateLimited
 	}
-	if row, err := contract.RowForProvider(r.Provider); err == nil {
+	if row, err := rowOf(r.Provider); err == nil {
 		v.Capabilities = contract.CapabilitiesOf(row, c.models(row.ID), false, c.window(r.Provider, r.Model))
 	}
 	return v
