@@ -371,7 +371,8 @@ func (s *service) retract(context.Context) error {
 	return err
 }
 
-// drainAgent refuses new turns, cancels the running ones and saves.
+// drainAgent refuses new turns, cancels the running ones and saves; then it ends
+// the programs of others, gently and side by side.
 func (s *service) drainAgent(ctx context.Context) error {
 	var all []error
 	var mu sync.Mutex
@@ -380,32 +381,40 @@ func (s *service) drainAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list, _ := reply.(msg.ChildList)
 	gate := make(chan struct{}, 32)
-	for _, c := range list.Children {
-		if c.State != msg.StateRunning {
-			continue
+	drain := func(list msg.ChildList) {
+		for _, c := range list.Children {
+			if c.PID == (gen.PID{}) {
+				continue
+			}
+			wg.Go(func() {
+				gate <- struct{}{}
+				defer func() { <-gate }()
+				reply, err := s.call(ctx, c.Name, msg.Drain{})
+				if done, ok := reply.(msg.Done); ok && err == nil {
+					err = done.Err
+				}
+				if err != nil {
+					mu.Lock()
+					all = append(all, fmt.Errorf("%s: %w", string(c.Name), err))
+					mu.Unlock()
+				}
+			})
 		}
-		wg.Go(func() {
-			gate <- struct{}{}
-			defer func() { <-gate }()
-			reply, err := s.call(ctx, c.Name, msg.Drain{})
-			if done, ok := reply.(msg.Done); ok && err == nil {
-				err = done.Err
-			}
-			if err != nil {
-				mu.Lock()
-				all = append(all, fmt.Errorf("%s: %w", string(c.Name), err))
-				mu.Unlock()
-			}
-		})
 	}
+	list, _ := reply.(msg.ChildList)
+	drain(list)
 	wg.Wait()
 	for _, name := range []gen.Atom{msg.EnginesSup, msg.TerminalsSup, msg.MCPSup} {
-		if _, err := s.call(ctx, name, msg.Quiesce{}); err != nil {
+		reply, err := s.call(ctx, name, msg.Quiesce{})
+		if err != nil {
 			all = append(all, err)
+			continue
 		}
+		list, _ := reply.(msg.ChildList)
+		drain(list)
 	}
+	wg.Wait()
 	// Only now: a hook that is ended while its turn runs has not said yes.
 	s.endLife()
 	s.groups.KillAll()
