@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -78,7 +79,7 @@ func TestConformance_InProcess(t *testing.T) {
 						p: p, conn: conn, model: model, project: t.TempDir(),
 						provider: contract.ProviderID(w.provider), modelID: w.model,
 					}
-					model.load(s)
+					model.load(h.project, s)
 					return h, nil
 				},
 			})
@@ -109,11 +110,19 @@ type scripted struct {
 	steps   []conformance.Step
 	release chan struct{}
 	calls   int
+	// tool is the call of the transport's tools that does what is asked; nil
+	// means our own.
+	tool func(project, id string, c conformance.Call) llmtest.Call
+	// project is where the scenario's conversation works.
+	project string
+	// plan is the call that publishes a plan, if the transport has one.
+	plan func(id string, items []contract.PlanItem) llmtest.Call
 }
 
-func (m *scripted) load(s conformance.Script) {
+func (m *scripted) load(project string, s conformance.Script) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.project = project
 	m.steps, m.release = s.Steps, make(chan struct{})
 }
 
@@ -135,10 +144,20 @@ func (m *scripted) next(llmtest.Recorded) llmtest.Turn {
 	}
 	step := m.steps[0]
 	m.steps = m.steps[1:]
+	if step.Plan != nil && m.plan != nil { // The words come once the plan has its result.
+		m.calls++
+		call := m.plan("call_"+strconv.Itoa(m.calls), step.Plan)
+		m.steps = slices.Insert(m.steps, 0, conformance.Step{Text: step.Text, Hold: step.Hold})
+		return llmtest.Turn{Thinking: step.Thinking, Calls: []llmtest.Call{call}}
+	}
 	t := llmtest.Turn{Thinking: step.Thinking, Text: step.Text}
+	form := m.tool
+	if form == nil {
+		form = tool
+	}
 	for _, c := range step.Calls {
 		m.calls++
-		t.Calls = append(t.Calls, tool("call_"+strconv.Itoa(m.calls), c))
+		t.Calls = append(t.Calls, form(m.project, "call_"+strconv.Itoa(m.calls), c))
 	}
 	switch {
 	case step.Limited != nil:
@@ -153,7 +172,7 @@ func (m *scripted) next(llmtest.Recorded) llmtest.Turn {
 }
 
 // tool is the call of our own tools that does what c says.
-func tool(id string, c conformance.Call) llmtest.Call {
+func tool(_, id string, c conformance.Call) llmtest.Call {
 	name, arguments := "read_file", map[string]string{"path": c.Path}
 	switch c.Do {
 	case conformance.ActionRead:

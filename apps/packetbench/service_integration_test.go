@@ -448,7 +448,7 @@ func TestService_CrashLoopEndsDown(t *testing.T) {
 	}
 	var tree contract.Tree
 	w.must(contract.MethodTree, struct{}{}, &tree)
-	node := findNode(tree.Root, string(sick))
+	node := treeNode(tree.Root, string(sick))
 	if node == nil || node.State != "down" || !node.LimitReached || node.RestartsInWindow != 3 || node.MaxRestarts != 3 || node.WindowS != 60 {
 		t.Errorf("the tree shows %+v", node)
 	}
@@ -493,12 +493,12 @@ func awaitPID(t *testing.T, s *service, name gen.Atom) gen.PID {
 	}
 }
 
-func findNode(n contract.TreeNode, name string) *contract.TreeNode {
+func treeNode(n contract.TreeNode, name string) *contract.TreeNode {
 	if n.Name == name {
 		return &n
 	}
 	for _, c := range n.Children {
-		if found := findNode(c, name); found != nil {
+		if found := treeNode(c, name); found != nil {
 			return found
 		}
 	}
