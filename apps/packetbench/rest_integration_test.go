@@ -85,7 +85,7 @@ func TestService_HibernationAndListing(t *testing.T) {
 	awake := func() bool {
 		var tree contract.Tree
 		w.must(contract.MethodTree, struct{}{}, &tree)
-		return findNode(tree.Root, "conversation:h-1") != nil
+		return treeNode(tree.Root, "conversation:h-1") != nil
 	}
 	if awake() {
 		t.Error("a stored conversation runs an actor after the start")
