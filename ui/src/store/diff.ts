@@ -24,8 +24,8 @@ function split(text: string): string[] {
 // both give one number. Source: actors/turn/lines.go.
 const maxDistance = 2000
 
-// A line with its end, so that a last line that only gained one has changed.
-function withEnds(text: string): string[] {
+/** Lines with their ends, so that a last line that only gained one has changed. */
+export function withEnds(text: string): string[] {
   return text === '' ? [] : (text.match(/[^\n]*\n|[^\n]+$/g) ?? [])
 }
 
@@ -63,83 +63,89 @@ export function changedLines(before: string, after: string): { added: number; re
   return { added: b.length, removed: a.length }
 }
 
-type Op = 'same' | 'add' | 'del'
+export type Op = 'same' | 'add' | 'del'
 
-function script(a: string[], b: string[]): Op[] {
-  const n = a.length
-  const m = b.length
-  const limit = Math.min(n + m, maxEdits)
-  const trace: Map<number, number>[] = []
-  let v = new Map<number, number>([[1, 0]])
-  for (let d = 0; d <= limit; d++) {
-    trace.push(new Map(v))
-    for (let k = -d; k <= d; k += 2) {
-      const left = v.get(k - 1) ?? -1
-      const above = v.get(k + 1) ?? -1
-      let x = k === -d || (k !== d && left < above) ? above : left + 1
-      let y = x - k
-      while (x < n && y < m && a[x] === b[y]) {
-        x++
-        y++
-      }
-      v.set(k, x)
-      if (x >= n && y >= m) return walk(trace, d, n, m)
-    }
-    v = new Map(v)
+/** Equal lines get one number, so that comparing them costs one step. */
+function numbered(a: readonly string[], b: readonly string[]): [Int32Array, Int32Array] {
+  const names = new Map<string, number>()
+  const number = (line: string): number => {
+    const known = names.get(line)
+    if (known !== undefined) return known
+    names.set(line, names.size)
+    return names.size - 1
   }
-  return [...a.map((): Op => 'del'), ...b.map((): Op => 'add')]
+  return [Int32Array.from(a, number), Int32Array.from(b, number)]
 }
 
-function walk(trace: Map<number, number>[], steps: number, n: number, m: number): Op[] {
+/** What turns a into b, line by line; both without their common ends. */
+function middle(a: Int32Array, b: Int32Array): Op[] {
+  const n = a.length
+  const m = b.length
+  const replaced = [
+    ...Array.from({ length: n }, (): Op => 'del'),
+    ...Array.from({ length: m }, (): Op => 'add'),
+  ]
+  if (n === 0 || m === 0) return replaced
+  const limit = Math.min(n + m, maxEdits)
+  const zero = limit + 1
+  const reach = new Int32Array(2 * limit + 3)
+  // The reach before each step, around its zero, for the way back.
+  const trace: Int32Array[] = []
+  for (let d = 0; d <= limit; d++) {
+    trace.push(reach.slice(zero - d - 1, zero + d + 2))
+    for (let k = -d; k <= d; k += 2) {
+      const left = reach[zero + k - 1] ?? 0
+      const above = reach[zero + k + 1] ?? 0
+      const down = k === -d || (k !== d && left < above)
+      let x = down ? above : left + 1
+      while (x < n && x - k < m && a[x] === b[x - k]) x++
+      reach[zero + k] = x
+      if (x >= n && x - k >= m) return walk(trace, d, n, m)
+    }
+  }
+  return replaced
+}
+
+function walk(trace: Int32Array[], steps: number, n: number, m: number): Op[] {
   const ops: Op[] = []
   let x = n
   let y = m
   for (let d = steps; d > 0; d--) {
-    const v = trace[d]
-    if (!v) break
+    const at = (k: number): number => trace[d]?.[k + d + 1] ?? 0
     const k = x - y
-    const left = v.get(k - 1) ?? -1
-    const above = v.get(k + 1) ?? -1
-    const down = k === -d || (k !== d && left < above)
-    const fromK = down ? k + 1 : k - 1
-    const fromX = v.get(fromK) ?? 0
-    const fromY = fromX - fromK
-    while (x > fromX && y > fromY && x > 0 && y > 0 && !(x - 1 < fromX) && !(y - 1 < fromY)) {
-      ops.push('same')
-      x--
-      y--
-    }
+    const down = k === -d || (k !== d && at(k - 1) < at(k + 1))
+    const fromX = down ? at(k + 1) : at(k - 1)
+    const fromY = fromX - (down ? k + 1 : k - 1)
+    const stepX = down ? fromX : fromX + 1
+    for (; x > stepX; x--, y--) ops.push('same')
     ops.push(down ? 'add' : 'del')
     x = fromX
     y = fromY
   }
-  while (x > 0 && y > 0) {
-    ops.push('same')
-    x--
-    y--
-  }
+  for (; x > 0; x--) ops.push('same')
   return ops.reverse()
+}
+
+/** The shortest way from one list of lines to the other, bounded by maxEdits. */
+export function editScript(before: readonly string[], after: readonly string[]): Op[] {
+  const [a, b] = numbered(before, after)
+  const most = Math.min(a.length, b.length)
+  let head = 0
+  while (head < most && a[head] === b[head]) head++
+  let tail = 0
+  while (tail < most - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++
+  return [
+    ...Array.from({ length: head }, (): Op => 'same'),
+    ...middle(a.subarray(head, a.length - tail), b.subarray(head, b.length - tail)),
+    ...Array.from({ length: tail }, (): Op => 'same'),
+  ]
 }
 
 /** All lines of both texts in order, unchanged runs folded to three lines. */
 export function diffLines(before: string, after: string): DiffLine[] {
   const a = split(before)
   const b = split(after)
-  let head = 0
-  while (head < a.length && head < b.length && a[head] === b[head]) head++
-  let tail = 0
-  while (
-    tail < a.length - head &&
-    tail < b.length - head &&
-    a[a.length - 1 - tail] === b[b.length - 1 - tail]
-  ) {
-    tail++
-  }
-  const ops: Op[] = [
-    ...Array.from({ length: head }, (): Op => 'same'),
-    ...script(a.slice(head, a.length - tail), b.slice(head, b.length - tail)),
-    ...Array.from({ length: tail }, (): Op => 'same'),
-  ]
+  const ops = editScript(a, b)
   let i = 0
   let j = 0
   const lines = ops.map((op): DiffLine => {
