@@ -50,6 +50,30 @@ const (
 	MethodOpenTerminal      Method = "open_terminal"
 	MethodResizeTerminal    Method = "resize_terminal"
 	MethodCloseTerminal     Method = "close_terminal"
+	MethodFindFiles         Method = "find_files"
+	MethodListCommands      Method = "list_commands"
+	MethodProject           Method = "get_project"
+	MethodWorktree          Method = "get_worktree"
+	MethodMergeWorktree     Method = "merge_worktree"
+	MethodWorktreePR        Method = "create_worktree_pr"
+	MethodDiscardWorktree   Method = "discard_worktree"
+	MethodConfirmDelete     Method = "confirm_delete"
+	MethodListProfiles      Method = "list_profiles"
+	MethodSaveProfile       Method = "save_profile"
+	MethodCloneProfile      Method = "clone_profile"
+	MethodDeleteProfile     Method = "delete_profile"
+	MethodDefaultProfile    Method = "set_default_profile"
+	MethodPromptLayers      Method = "get_prompt_layers"
+	MethodFork              Method = "fork_conversation"
+	MethodRestore           Method = "restore_conversation"
+	MethodExport            Method = "export_conversation"
+	MethodSearch            Method = "search_conversations"
+	MethodListEdits         Method = "list_edits"
+	MethodGetEdit           Method = "get_edit"
+	MethodUndoEdit          Method = "undo_edit"
+	MethodDiffComments      Method = "set_diff_comments"
+	MethodRemovePattern     Method = "remove_allow_pattern"
+	MethodTestKey           Method = "test_key"
 )
 
 // Methods lists every method of every door.
@@ -63,7 +87,12 @@ var Methods = []Method{
 	MethodPin, MethodGetSettings, MethodSetSettings, MethodSetKey, MethodDeleteKey,
 	MethodListKeys, MethodListAudit, MethodOneShot, MethodTrustProject, MethodResetActor,
 	MethodStopActor, MethodStartActor, MethodOpenTerminal, MethodResizeTerminal,
-	MethodCloseTerminal,
+	MethodCloseTerminal, MethodFindFiles, MethodListCommands, MethodProject, MethodWorktree,
+	MethodMergeWorktree, MethodWorktreePR, MethodDiscardWorktree, MethodConfirmDelete,
+	MethodListProfiles, MethodSaveProfile, MethodCloneProfile, MethodDeleteProfile,
+	MethodDefaultProfile, MethodPromptLayers, MethodFork, MethodRestore, MethodExport,
+	MethodSearch, MethodListEdits, MethodGetEdit, MethodUndoEdit, MethodDiffComments,
+	MethodRemovePattern, MethodTestKey,
 }
 
 // MonitorMethods are the ten that a monitor may call, and get_session, which
@@ -149,6 +178,9 @@ type (
 		Workspace            string          `json:"workspace,omitempty"`
 		EngineSessionID      string          `json:"engine_session_id,omitempty"`
 		Title                string          `json:"title,omitempty"`
+		// Profile is the id of a profile; absent means the default one. What
+		// the caller says itself beats it, but for a pinned model.
+		Profile string `json:"profile,omitempty"`
 	}
 	// StartResult answers a start.
 	StartResult struct {

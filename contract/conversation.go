@@ -103,6 +103,9 @@ type Worktree struct {
 	BaseBranch   string    `json:"base_branch,omitempty"`
 	CreatedAt    time.Time `json:"created_at"`
 	State        string    `json:"state"`
+	// PRNumber and PRURL are those of the draft pull request, if one was opened.
+	PRNumber int    `json:"pr_number,omitempty"`
+	PRURL    string `json:"pr_url,omitempty"`
 }
 
 // Summary is what a list shows of a conversation. Times are RFC 3339.
@@ -308,6 +311,13 @@ type Conversation struct {
 	PlanReady    bool         `json:"plan_ready"`
 	Context      *ContextUse  `json:"context,omitempty"`
 	Capabilities Capabilities `json:"capabilities"`
+	// Profile is the id of the profile that it was launched with.
+	Profile              string        `json:"profile,omitempty"`
+	MemoryContextEnabled bool          `json:"memory_context_enabled"`
+	DiffComments         []DiffComment `json:"diff_comments"`
+	// Git and MCP are absent until they were looked at for the first time.
+	Git *ProjectGit `json:"git,omitempty"`
+	MCP *ProjectMCP `json:"mcp,omitempty"`
 }
 
 // Snapshot answers get_conversation. Seq is the head of the log at that
@@ -413,6 +423,18 @@ const PatchReload = "reload"
 
 // PatchContext is the key of an `updated` patch that carries a ContextUse.
 const PatchContext = "context"
+
+// PatchGit, PatchMCP and PatchComments are the keys of an `updated` patch that
+// carry a ProjectGit, a ProjectMCP and the list of DiffComment.
+const (
+	PatchGit      = "git"
+	PatchMCP      = "mcp"
+	PatchComments = "diff_comments"
+)
+
+// PatchEdits is the key of an `updated` patch, true, that tells a window that a
+// file was restored: what list_edits answers has changed without a turn.
+const PatchEdits = "edits"
 
 // HeaderTurn is the bus header that carries the turn id.
 const HeaderTurn = "Pb-Turn"

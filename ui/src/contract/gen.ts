@@ -50,6 +50,30 @@ export const methods = [
   'open_terminal',
   'resize_terminal',
   'close_terminal',
+  'find_files',
+  'list_commands',
+  'get_project',
+  'get_worktree',
+  'merge_worktree',
+  'create_worktree_pr',
+  'discard_worktree',
+  'confirm_delete',
+  'list_profiles',
+  'save_profile',
+  'clone_profile',
+  'delete_profile',
+  'set_default_profile',
+  'get_prompt_layers',
+  'fork_conversation',
+  'restore_conversation',
+  'export_conversation',
+  'search_conversations',
+  'list_edits',
+  'get_edit',
+  'undo_edit',
+  'set_diff_comments',
+  'remove_allow_pattern',
+  'test_key',
 ] as const
 
 /**
@@ -131,6 +155,11 @@ export interface StartParams {
   workspace?: string
   engine_session_id?: string
   title?: string
+  /**
+   * Profile is the id of a profile; absent means the default one. What
+   * the caller says itself beats it, but for a pinned model.
+   */
+  profile?: string
 }
 
 /** StartResult answers a start. */
@@ -434,6 +463,9 @@ export interface Worktree {
   base_branch?: string
   created_at: string
   state: string
+  /** PRNumber and PRURL are those of the draft pull request, if one was opened. */
+  pr_number?: number
+  pr_url?: string
 }
 
 /** Summary is what a list shows of a conversation. Times are RFC 3339. */
@@ -649,6 +681,13 @@ export interface Conversation extends Summary, Posture {
   plan_ready: boolean
   context?: ContextUse
   capabilities: Capabilities
+  /** Profile is the id of the profile that it was launched with. */
+  profile?: string
+  memory_context_enabled: boolean
+  diff_comments: DiffComment[]
+  /** Git and MCP are absent until they were looked at for the first time. */
+  git?: ProjectGit
+  mcp?: ProjectMCP
 }
 
 /**
@@ -767,6 +806,18 @@ export const PatchReload = 'reload'
 /** PatchContext is the key of an `updated` patch that carries a ContextUse. */
 export const PatchContext = 'context'
 
+export const PatchGit = 'git'
+
+export const PatchMCP = 'mcp'
+
+export const PatchComments = 'diff_comments'
+
+/**
+ * PatchEdits is the key of an `updated` patch, true, that tells a window that a
+ * file was restored: what list_edits answers has changed without a turn.
+ */
+export const PatchEdits = 'edits'
+
 /** HeaderTurn is the bus header that carries the turn id. */
 export const HeaderTurn = 'Pb-Turn'
 
@@ -841,6 +892,12 @@ export const TextIncompleteStream = 'Provider stream ended before its completion
 export const TextSidecarRestarted = 'Sidecar restarted \u2014 please resend your message to continue this conversation.'
 
 export const TextSidecarGivenUp = 'Sidecar crashed and could not restart'
+
+export const TextSidecarNoWriter = 'sidecar writer not initialized'
+
+export const TextSidecarRefusing = 'The agent sidecar is not running, so PacketBench cannot verify it enforces per-session MCP trust rules. Refusing to start this session.'
+
+export const TextLastingOnly = 'This engine offers only a lasting permission; choose it or deny.'
 
 export const TextEngineClosed = 'engine closed the connection'
 
@@ -1150,6 +1207,256 @@ export const coreKinds: readonly Kind[] = [
   'error',
 ]
 
+// profile.go
+
+/**
+ * Profile says how an agent behaves. Source: mcp-state.md 9. AllowedTools nil
+ * means all tools. SystemPrompt is the last layer of the system prompt; empty
+ * leaves PacketBench's own instructions. Times are in ms since 1970.
+ */
+export interface Profile {
+  id: string
+  name: string
+  description: string
+  system_prompt: string
+  /** AllowedTools is null for all tools. */
+  allowed_tools: string[] | null
+  memory_context_enabled: boolean
+  permission_mode: PermissionMode
+  plan_mode: boolean
+  pinned_model?: string
+  is_builtin: boolean
+  created_at: number
+  updated_at: number
+}
+
+/**
+ * Profiles answers list_profiles and every method that changes one:
+ * built-ins first, then a person's own by name. Default is the one that a
+ * launch takes when none is named.
+ */
+export interface Profiles {
+  profiles: Profile[]
+  default: string
+  /** ID is the profile that was saved or cloned. */
+  id?: string
+}
+
+/** SaveProfileParams creates a profile (empty id) or replaces a person's own. */
+export interface SaveProfileParams {
+  profile: Profile
+}
+
+/** ProfileParams names a profile to clone, to delete or to make the default. */
+export interface ProfileParams {
+  id: string
+}
+
+/**
+ * PromptLayer is one layer of a system prompt, lowest first. Source is the
+ * file it was read from, or the profile's name. Note says what was cut.
+ */
+export interface PromptLayer {
+  kind: LayerKind
+  source: string
+  text: string
+  note?: string
+}
+
+/**
+ * PromptLayers answers get_prompt_layers: what was frozen when the
+ * conversation was launched. SystemPrompt is exactly what the model gets.
+ */
+export interface PromptLayers {
+  layers: PromptLayer[]
+  system_prompt: string
+}
+
+/** Every value of LayerKind. */
+export const layerKindValues = [
+  'built_in',
+  'cascade',
+  'memory',
+  'profile',
+  'override',
+] as const
+
+/** LayerKind is one kind of layer. */
+export type LayerKind = (typeof layerKindValues)[number]
+
+export const ProfileDefault = 'builtin-default'
+
+export const ProfileScout = 'builtin-scout'
+
+export const ProfileReviewer = 'builtin-reviewer'
+
+// project.go
+
+/**
+ * ProjectParams names a project by its absolute path. Where a method says
+ * so the path may be empty.
+ */
+export interface ProjectParams {
+  project_path: string
+}
+
+/**
+ * FindFilesParams asks for files of a project that match what was typed
+ * behind an @. Limit is at most 200; 0 means 20.
+ */
+export interface FindFilesParams {
+  project_path: string
+  query: string
+  limit?: number
+}
+
+/**
+ * FoundFiles are paths relative to the project, with slashes, best match
+ * first. Truncated says that the project has more files than were looked at.
+ */
+export interface FoundFiles {
+  paths: string[]
+  truncated: boolean
+}
+
+/**
+ * SlashCommand is one Markdown command file. Body goes into the composer in
+ * place of the typed name.
+ */
+export interface SlashCommand {
+  name: string
+  description: string
+  body: string
+  source: CommandSource
+}
+
+/**
+ * ProjectGit is what git says of a project folder. Branch is empty on a
+ * detached HEAD; counts are of files and commits. Warnings are sentences.
+ */
+export interface ProjectGit {
+  is_git_repo: boolean
+  branch: string
+  has_upstream: boolean
+  is_clean: boolean
+  uncommitted_count: number
+  staged_count: number
+  ahead_upstream: number
+  behind_upstream: number
+  warnings: string[]
+}
+
+/**
+ * ProjectMCP lists the MCP servers that a conversation of the project gets.
+ * An untrusted project's own servers are not among them.
+ */
+export interface ProjectMCP {
+  servers: MCPSource[]
+  read_errors: MCPReadError[]
+}
+
+/**
+ * ProjectFacts answers get_project. Trusted says that the project's own
+ * hooks, MCP servers and agents count; TrustAsked that a person has
+ * answered that question before.
+ */
+export interface ProjectFacts {
+  git: ProjectGit
+  mcp: ProjectMCP
+  trusted: boolean
+  trust_asked: boolean
+}
+
+/**
+ * WorktreeParams is for merge_worktree and create_worktree_pr. BaseBranch
+ * is needed when the worktree's own is not recorded, and refused to differ
+ * from it otherwise. Title and Body are the pull request's; absent, the
+ * conversation's title and a line about it.
+ */
+export interface WorktreeParams {
+  session_id: ConversationID
+  base_branch?: string
+  title?: string
+  body?: string
+}
+
+/**
+ * DiscardParams discards a worktree. Confirmed is a person's answer to the
+ * Confirm of an earlier try.
+ */
+export interface DiscardParams {
+  session_id: ConversationID
+  confirmed?: boolean
+}
+
+/**
+ * WorktreeStatus answers get_worktree. Unmerged counts the commits that the
+ * base branch does not have; Problem is why git could not be asked, and then
+ * unsaved work has to be assumed. Legacy says that the worktree was derived
+ * from its path and a base branch has to be chosen.
+ */
+export interface WorktreeStatus {
+  worktree: Worktree
+  exists: boolean
+  is_clean: boolean
+  uncommitted_count: number
+  unmerged: number
+  legacy: boolean
+  problem?: string
+}
+
+/**
+ * WorktreeOutcome answers the endings of a worktree. Message is the line to
+ * show; Confirm is set when nothing was done yet and a person has to say
+ * yes first. CommitSHA is the whole id of the landed commit.
+ */
+export interface WorktreeOutcome {
+  worktree: Worktree
+  message: string
+  confirm?: Confirm
+  commit_sha?: string
+  branch_deleted: boolean
+  worktree_removed: boolean
+}
+
+/**
+ * Confirm is a question whose consequence a person has to see before it is
+ * answered. Lines come in the order in which they are shown.
+ */
+export interface Confirm {
+  title: string
+  callout?: string
+  lines: string[]
+  button: string
+}
+
+/**
+ * DeleteResult answers delete_conversation, which has happened. Problem is
+ * what was left behind of its worktree, a sentence.
+ */
+export interface DeleteResult {
+  problem?: string
+}
+
+/** Every value of CommandSource. */
+export const commandSourceValues = [
+  'global',
+  'project',
+] as const
+
+/** CommandSource says where a Markdown command comes from. */
+export type CommandSource = (typeof commandSourceValues)[number]
+
+/** Every value of WorktreeState. */
+export const worktreeStateValues = [
+  'active',
+  'landed',
+  'discarded',
+] as const
+
+/** WorktreeState is where a worktree stands. */
+export type WorktreeState = (typeof worktreeStateValues)[number]
+
 // provider.go
 
 /** Every value of BadgeStatus. */
@@ -1346,6 +1653,225 @@ export interface RecordCall {
   linesRemoved?: number
   deniedBy?: DecidedBy
 }
+
+// review.go
+
+/**
+ * EditedFile is one file that a conversation has written, compared with the
+ * disk as it is now. Path is relative to the project when it lies inside.
+ * Hash is the SHA-256 of the file's bytes now, in hex: what "viewed" is kept
+ * by, and what an undo has to name; empty when there is no file. Sizes are
+ * in bytes, -1 for no file.
+ */
+export interface EditedFile {
+  path: string
+  state: EditState
+  hash: string
+  lines_added: number
+  lines_removed: number
+  size_before: number
+  size_now: number
+  can_undo: boolean
+  why_not?: string
+  edited_outside: boolean
+  view: ReviewView
+}
+
+/** EditedFileParams names one edited file. */
+export interface EditedFileParams {
+  session_id: ConversationID
+  path: string
+}
+
+/**
+ * EditedFileText answers get_edit: both texts of a file. Before is null for
+ * a file that did not exist or has no baseline, Now for one that is gone.
+ */
+export interface EditedFileText {
+  file: EditedFile
+  before: string | null
+  now: string | null
+}
+
+/**
+ * UndoEditParams restores a file. Hash is that of the text the person saw:
+ * when the disk holds another one nothing is written (-32009). Without
+ * MergedContent the whole text before the first edit comes back; with it
+ * that text, in which the kept hunks are.
+ */
+export interface UndoEditParams {
+  session_id: ConversationID
+  path: string
+  hash: string
+  merged_content?: string
+}
+
+/**
+ * DiffComment is one remark on a line of a diff. Line counts from 1;
+ * CreatedAt is in ms since 1970.
+ */
+export interface DiffComment {
+  id: string
+  path: string
+  line: number
+  side: DiffSide
+  text: string
+  created_at: number
+}
+
+/** DiffCommentsParams replaces the remarks that wait for the next message. */
+export interface DiffCommentsParams {
+  session_id: ConversationID
+  comments: DiffComment[]
+}
+
+/** RemovePatternParams takes a granted pattern back. */
+export interface RemovePatternParams {
+  session_id: ConversationID
+  pattern: string
+}
+
+/**
+ * ForkParams makes a new conversation of everything before a user message
+ * and sends Message in its place. NewSessionID may be made up by the caller,
+ * to be subscribed first; absent, the service makes one.
+ */
+export interface ForkParams {
+  session_id: ConversationID
+  message_id: string
+  new_session_id?: ConversationID
+  message: string
+  attachments?: Attachment[]
+}
+
+/** RestoreParams drops everything behind a user message and runs it again. */
+export interface RestoreParams {
+  session_id: ConversationID
+  message_id: string
+}
+
+/** ExportParams asks for a transcript as a file. */
+export interface ExportParams {
+  session_id: ConversationID
+  format: ExportFormat
+}
+
+/** Exported is a transcript to be saved. */
+export interface Exported {
+  file_name: string
+  media_type: string
+  content: string
+}
+
+/**
+ * SearchParams looks for a text in titles, paths and messages, without
+ * regard to case. Limit is at most 200; 0 means 50.
+ */
+export interface SearchParams {
+  query: string
+  limit?: number
+}
+
+/**
+ * SearchHit is one conversation that holds the text, with its first place.
+ * Start and Length, in UTF-16 code units, mark it in Snippet.
+ */
+export interface SearchHit {
+  session_id: ConversationID
+  title: string
+  where: SearchPlace
+  message_id?: string
+  snippet: string
+  start: number
+  length: number
+}
+
+/**
+ * SearchResult lists hits, most recently used conversation first. Complete
+ * is false when time or Limit ended the search before every file was read.
+ */
+export interface SearchResult {
+  hits: SearchHit[]
+  complete: boolean
+}
+
+/** KeyTestParams names the provider whose key is tried. */
+export interface KeyTestParams {
+  provider: ProviderID
+}
+
+/**
+ * KeyTest answers test_key. Message is a sentence for a person, Latency how
+ * long the provider took, in ms.
+ */
+export interface KeyTest {
+  status: KeyTestStatus
+  message: string
+  latency_ms: number
+}
+
+/** Every value of EditState. */
+export const editStateValues = [
+  'new',
+  'modified',
+  'deleted',
+  'unchanged',
+  'unknown',
+] as const
+
+/** EditState is what became of an edited file. */
+export type EditState = (typeof editStateValues)[number]
+
+/** Every value of ReviewView. */
+export const reviewViewValues = [
+  'full',
+  'plain',
+  'size',
+] as const
+
+/** ReviewView says how much of a file is worth showing. */
+export type ReviewView = (typeof reviewViewValues)[number]
+
+/** Every value of DiffSide. */
+export const diffSideValues = [
+  'old',
+  'new',
+] as const
+
+/** DiffSide is the side of a diff that a remark stands on. */
+export type DiffSide = (typeof diffSideValues)[number]
+
+/** Every value of ExportFormat. */
+export const exportFormatValues = [
+  'md',
+  'json',
+] as const
+
+/** ExportFormat is how a transcript is written. */
+export type ExportFormat = (typeof exportFormatValues)[number]
+
+/** Every value of SearchPlace. */
+export const searchPlaceValues = [
+  'title',
+  'path',
+  'message',
+] as const
+
+/** SearchPlace is where a text was found. */
+export type SearchPlace = (typeof searchPlaceValues)[number]
+
+/** Every value of KeyTestStatus. */
+export const keyTestStatusValues = [
+  'accepted',
+  'rejected',
+  'missing',
+  'rate_limited',
+  'unreachable',
+  'unclear',
+] as const
+
+/** KeyTestStatus is how a provider took a key. */
+export type KeyTestStatus = (typeof keyTestStatusValues)[number]
 
 // shape.go
 
@@ -1548,7 +2074,7 @@ export interface Commands {
   close_api_agent_session: { params: SessionParams; result: Empty }
   approve_plan: { params: ApprovePlanParams; result: Empty }
   remove_queued_message: { params: QueueRemoveParams; result: Empty }
-  delete_conversation: { params: SessionParams; result: Empty }
+  delete_conversation: { params: SessionParams; result: DeleteResult }
   rename_conversation: { params: RenameParams; result: Empty }
   archive_conversation: { params: ArchiveParams; result: Empty }
   pin_conversation: { params: PinParams; result: Empty }
@@ -1566,4 +2092,28 @@ export interface Commands {
   open_terminal: { params: unknown; result: unknown }
   resize_terminal: { params: unknown; result: Empty }
   close_terminal: { params: unknown; result: Empty }
+  find_files: { params: FindFilesParams; result: FoundFiles }
+  list_commands: { params: ProjectParams; result: SlashCommand[] }
+  get_project: { params: ProjectParams; result: ProjectFacts }
+  get_worktree: { params: SessionParams; result: WorktreeStatus }
+  merge_worktree: { params: WorktreeParams; result: WorktreeOutcome }
+  create_worktree_pr: { params: WorktreeParams; result: WorktreeOutcome }
+  discard_worktree: { params: DiscardParams; result: WorktreeOutcome }
+  confirm_delete: { params: SessionParams; result: Confirm }
+  list_profiles: { params: Empty; result: Profiles }
+  save_profile: { params: SaveProfileParams; result: Profiles }
+  clone_profile: { params: ProfileParams; result: Profiles }
+  delete_profile: { params: ProfileParams; result: Profiles }
+  set_default_profile: { params: ProfileParams; result: Profiles }
+  get_prompt_layers: { params: SessionParams; result: PromptLayers }
+  fork_conversation: { params: ForkParams; result: StartResult }
+  restore_conversation: { params: RestoreParams; result: StartResult }
+  export_conversation: { params: ExportParams; result: Exported }
+  search_conversations: { params: SearchParams; result: SearchResult }
+  list_edits: { params: SessionParams; result: EditedFile[] }
+  get_edit: { params: EditedFileParams; result: EditedFileText }
+  undo_edit: { params: UndoEditParams; result: EditedFileText }
+  set_diff_comments: { params: DiffCommentsParams; result: Empty }
+  remove_allow_pattern: { params: RemovePatternParams; result: Empty }
+  test_key: { params: KeyTestParams; result: KeyTest }
 }
