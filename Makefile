@@ -5,7 +5,7 @@ SHELL    := /bin/bash -eu -o pipefail
 GO       ?= go
 MODULE   := github.com/packetbench/packetbench
 # The rooms by name, not ./...: npm packages may carry Go files of their own.
-ROOMS    := $(foreach d,config contract actors supervisors apps,$(if $(wildcard $(d)),./$(d)/...)) $(if $(wildcard ui/*.go),./ui)
+ROOMS    := $(foreach d,config contract actors supervisors apps,$(if $(wildcard $(d)),./$(d)/...)) $(foreach d,ui sidecar,$(if $(wildcard $(d)/*.go),./$(d)))
 TAGS     := integration
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT   := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
@@ -131,4 +131,4 @@ ci: ## everything a merge needs, from a clean checkout; ends with "N passed, N f
 	@bash .ci/run
 
 clean: ## forget what was built
-	rm -rf bin tmp ui/dist/assets ui/dist/index.html sidecar/dist
+	rm -rf bin tmp ui/dist/assets ui/dist/index.html sidecar/dist/*

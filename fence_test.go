@@ -44,6 +44,7 @@ var rooms = []room{
 	{dir: "config", why: "plain values that every room reads must cost nothing to import"},
 	{dir: "contract", why: "every process speaks it, so it must cost nothing to import"},
 	{dir: "ui", why: "it embeds the page and knows nothing of the house"},
+	{dir: "sidecar", why: "it embeds the Node child and knows nothing of the house"},
 	{dir: ".ci", why: "it must run before anything else of the house builds"},
 	{dir: "actors/msg", may: []string{"contract/..."}, ergo: "gen", why: "what actors say to each other may name processes, and nothing else of the framework"},
 	{dir: "actors/child", may: libraries, why: "a library is testable without a node, so it holds no actor types"},
