@@ -4,6 +4,8 @@
 import { render } from '@testing-library/react'
 import type { ReactElement } from 'react'
 import { createStore } from 'zustand/vanilla'
+import { readDesk } from '../src/store/desk'
+import { createReviews } from '../src/store/reviews'
 import type { Actions, WindowState } from '../src/store/stores'
 import { BenchProvider } from '../src/view/bench'
 import type { Route } from '../src/view/navigate'
@@ -18,8 +20,17 @@ export function renderInBench(
   ui: ReactElement,
   change: Partial<WindowState> = {},
   answers: Partial<Actions> = {},
+  files: Partial<Parameters<typeof createReviews>[0]> = {},
 ) {
   const noted: Noted[] = []
+  const nobody = (): Promise<never> => Promise.reject(new Error('No service is there.'))
+  const reviews = createReviews({
+    listEdits: nobody,
+    getEdit: nobody,
+    undoEdit: nobody,
+    setDiffComments: nobody,
+    ...files,
+  })
   const went: Route[] = []
   const store = createStore<WindowState>(() => ({
     link: { phase: 'open' },
@@ -39,6 +50,7 @@ export function renderInBench(
     keys: undefined,
     providerSettings: undefined,
     toast: undefined,
+    ...readDesk(),
     ...change,
   }))
   const given: Partial<Actions> = {
@@ -68,7 +80,15 @@ export function renderInBench(
     },
   })
   const view = render(
-    <BenchProvider value={{ store, actions: steady, dispose: () => undefined }}>
+    <BenchProvider
+      value={{
+        store,
+        reviews,
+        actions: steady,
+        onAlert: () => () => undefined,
+        dispose: () => undefined,
+      }}
+    >
       <NavigationProvider
         value={{ route: { view: 'agents', screen: 'new' }, go: (to) => went.push(to) }}
       >
@@ -76,5 +96,5 @@ export function renderInBench(
       </NavigationProvider>
     </BenchProvider>,
   )
-  return { ...view, store, noted, went }
+  return { ...view, store, reviews, noted, went }
 }

@@ -47,13 +47,16 @@ export function sampleConversation(change: Partial<Conversation> = {}): Conversa
     plan: [],
     posture: { plan_mode: false, permission_mode: 'auto', approve_writes: false },
     allow_patterns: [],
+    diff_comments: [],
     turn_id: '',
     stopping: false,
     capabilities: {
       permissionModes: ['auto', 'ask_for_risky', 'allow_all', 'deny_all'],
       canGateWrites: true,
       canPlanMode: true,
-      models: [{ value: 'demo', label: 'Demo', contextWindow: 32000 }],
+      models: [
+        { value: 'demo', label: 'Demo', contextWindow: 32000, price: { input: 0, output: 0 } },
+      ],
       modelsAreAuthoritative: true,
       fileMentions: true,
       slashCommands: true,

@@ -2,18 +2,21 @@
 // absent, because a later service may send more than this page knows; what is
 // missing gets the value that is safe to show. The only file that may cast.
 
-import type { AttachmentInfo, KeyInfo, PlanItem, Posture, QueueItem, Source, Worktree } from './gen'
+import type { AttachmentInfo, DiffComment, KeyInfo, PlanItem, Posture, QueueItem, Source, Worktree } from './gen'
 import {
   badgeStatusValues,
   clientValues,
   decidedByValues,
   decisionValues,
+  diffSideValues,
   editDecisionValues,
+  editStateValues,
   kinds,
   levelValues,
   outcomeValues,
   permissionModeValues,
   planStatusValues,
+  reviewViewValues,
   roleValues,
   statusValues,
   tierValues,
@@ -25,6 +28,8 @@ import type {
   Capabilities,
   ContextUse,
   Conversation,
+  EditedFile,
+  EditedText,
   Envelope,
   Message,
   Model,
@@ -51,19 +56,21 @@ export function isRecord(v: unknown): v is Rec {
   return typeof v === 'object' && v !== null && !Array.isArray(v)
 }
 
-const rec = (v: unknown): Rec => (isRecord(v) ? v : {})
-const str = (v: unknown): string => (typeof v === 'string' ? v : '')
-const num = (v: unknown): number => (typeof v === 'number' && Number.isFinite(v) ? v : 0)
-const bool = (v: unknown): boolean => v === true
-const list = (v: unknown): unknown[] => (Array.isArray(v) ? v : [])
-const strings = (v: unknown): string[] => list(v).filter((s) => typeof s === 'string')
+/** v where it is an object, else an empty one. */
+export const rec = (v: unknown): Rec => (isRecord(v) ? v : {})
+export const str = (v: unknown): string => (typeof v === 'string' ? v : '')
+export const num = (v: unknown): number => (typeof v === 'number' && Number.isFinite(v) ? v : 0)
+export const bool = (v: unknown): boolean => v === true
+export const list = (v: unknown): unknown[] => (Array.isArray(v) ? v : [])
+export const strings = (v: unknown): string[] => list(v).filter((s) => typeof s === 'string')
 
-function oneOf<T extends string>(v: unknown, allowed: readonly T[], otherwise: T): T {
+/** v where it is one of the allowed values, else another one. */
+export function oneOf<T extends string>(v: unknown, allowed: readonly T[], otherwise: T): T {
   return allowed.includes(v as T) ? (v as T) : otherwise
 }
 
 /** Sets key only when v has the type; absent stays absent. */
-function optional<K extends string>(key: K, v: unknown): { [P in K]?: string } {
+export function optional<K extends string>(key: K, v: unknown): { [P in K]?: string } {
   return typeof v === 'string' && v !== '' ? ({ [key]: v } as { [P in K]?: string }) : {}
 }
 
@@ -122,9 +129,23 @@ export function readPatch(v: unknown): SummaryPatch {
   if (r.reload === true) patch.reload = true
   if ('plan_approved' in r) patch.plan_approved = bool(r.plan_approved)
   if ('allow_patterns' in r) patch.allow_patterns = strings(r.allow_patterns)
+  if ('diff_comments' in r) patch.diff_comments = list(r.diff_comments).map(readComment)
+  if (r.edits === true) patch.edits = true
   const context = readContext(r.context)
   if (context) patch.context = context
   return patch as SummaryPatch
+}
+
+function readComment(v: unknown): DiffComment {
+  const r = rec(v)
+  return {
+    id: str(r.id),
+    path: str(r.path),
+    line: num(r.line),
+    side: oneOf(r.side, diffSideValues, 'new'),
+    text: str(r.text),
+    created_at: num(r.created_at),
+  }
 }
 
 function readContext(v: unknown): ContextUse | undefined {
@@ -261,7 +282,13 @@ function readModels(v: unknown): Model[] {
   return list(v).map((m) => {
     const r = rec(m)
     const value = str(r.value)
-    return { value, label: str(r.label) || value, contextWindow: num(r.contextWindow) }
+    const price = rec(r.pricing)
+    return {
+      value,
+      label: str(r.label) || value,
+      contextWindow: num(r.contextWindow),
+      price: { input: num(price.input), output: num(price.output) },
+    }
   })
 }
 
@@ -303,6 +330,7 @@ export function readSnapshot(v: unknown): Snapshot {
     plan: readPlan(c.plan),
     posture: readPosture(c),
     allow_patterns: strings(c.allow_patterns),
+    diff_comments: list(c.diff_comments).map(readComment),
     turn_id: str(c.turn_id),
     stopping: bool(c.stopping),
     capabilities: readCapabilities(c.capabilities),
@@ -316,6 +344,36 @@ export function readSummaries(v: unknown): Summary[] {
   return list(v)
     .map(readSummary)
     .filter((s) => s.session_id !== '')
+}
+
+/** A file that may be restored says so; a missing word means that it may not. */
+function readEditedFile(v: unknown): EditedFile {
+  const r = rec(v)
+  return {
+    path: str(r.path),
+    state: oneOf(r.state, editStateValues, 'unknown'),
+    hash: str(r.hash),
+    lines_added: num(r.lines_added),
+    lines_removed: num(r.lines_removed),
+    size_before: num(r.size_before),
+    size_now: num(r.size_now),
+    can_undo: bool(r.can_undo),
+    why_not: str(r.why_not),
+    edited_outside: bool(r.edited_outside),
+    view: oneOf(r.view, reviewViewValues, 'full'),
+  }
+}
+
+export function readEditedFiles(v: unknown): EditedFile[] {
+  return list(v)
+    .map(readEditedFile)
+    .filter((f) => f.path !== '')
+}
+
+export function readEditedText(v: unknown): EditedText {
+  const r = rec(v)
+  const text = (t: unknown): string | null => (typeof t === 'string' ? t : null)
+  return { file: readEditedFile(r.file), before: text(r.before), now: text(r.now) }
 }
 
 export function readProviders(v: unknown): ProviderRow[] {
@@ -381,6 +439,9 @@ export function readSidecar(v: unknown): SidecarStatus {
     ),
     restarts: num(r.restarts),
     last_error: str(r.last_error),
+    version: str(r.version),
+    protocol: num(r.protocol_version),
+    crashes: num(rec(r.lifetime).total_crashes),
   }
 }
 

@@ -8,6 +8,7 @@ import type {
   AttachmentInfo,
   DecidedBy,
   Decision,
+  DiffComment,
   EditDecision,
   Level,
   Outcome,
@@ -33,6 +34,9 @@ export type SummaryPatch = Partial<Omit<Summary, 'session_id'>> & {
   plan_approved?: boolean
   context?: ContextUse
   allow_patterns?: string[]
+  diff_comments?: DiffComment[]
+  /** A file was restored: the list of edits has to be read again. */
+  edits?: boolean
 }
 
 export type ToolCall = Filled<
@@ -91,11 +95,23 @@ export type Conversation = Summary & {
   plan: PlanItem[]
   posture: Posture
   allow_patterns: string[]
+  /** Remarks on lines that wait for the next message. */
+  diff_comments: DiffComment[]
   turn_id: string
   stopping: boolean
   rate_limited?: RateLimit
   context?: ContextUse
   capabilities: Capabilities
+}
+
+/** One file that a conversation has written, compared with the disk now. */
+export type EditedFile = Filled<wire.EditedFile>
+
+/** Both texts of an edited file; null where there is none. */
+export interface EditedText {
+  file: EditedFile
+  before: string | null
+  now: string | null
 }
 
 /** What is set for the providers; what is absent has its default. */
@@ -121,8 +137,11 @@ export interface Snapshot {
 /** A badge as drawn: the service's statuses, and the wait for one. */
 export type BadgeStatus = wire.BadgeStatus | 'loading'
 
-/** One model of a row. contextWindow is in tokens, 0 where unknown. */
-export type Model = Filled<Omit<wire.Model, 'pricing'>>
+/**
+ * One model of a row. contextWindow is in tokens, 0 where unknown; the price is
+ * in USD per million tokens, 0 and 0 where there is none.
+ */
+export type Model = Filled<Omit<wire.Model, 'pricing'>> & { price: wire.Pricing }
 
 /** One row of the picker. Source: ui.md 3. */
 export interface ProviderRow {
@@ -141,6 +160,12 @@ export interface SidecarStatus {
   state: 'not_started' | 'starting' | 'ready' | 'restarting' | 'down' | 'incompatible'
   restarts: number
   last_error: string
+  /** Empty until one has answered. */
+  version: string
+  /** 0 until one has answered. */
+  protocol: number
+  /** Over all runs of the service. */
+  crashes: number
 }
 
 /** Which door this window came through, and which start of the service. */

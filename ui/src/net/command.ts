@@ -6,6 +6,8 @@ import { CodeBadParams } from '../contract/gen'
 import type { KeyInfo, Method } from '../contract/gen'
 import {
   isRecord,
+  readEditedFiles,
+  readEditedText,
   readKeys,
   readProviders,
   readProviderSettings,
@@ -13,8 +15,10 @@ import {
   readSnapshot,
   readSummaries,
 } from '../contract/guards'
-import type { Attachment, Decision, PermissionMode } from '../contract/gen'
+import type { Attachment, Decision, DiffComment, PermissionMode } from '../contract/gen'
 import type {
+  EditedFile,
+  EditedText,
   PlanChoice,
   ProviderRow,
   ProviderSettings,
@@ -35,6 +39,10 @@ export interface StartRequest {
   plan_mode: boolean
   permission_mode: PermissionMode
   attachments?: Attachment[]
+  /** The id of a profile; absent means the default one. */
+  profile?: string
+  /** Whether edits land on a fresh branch. */
+  worktree?: boolean
 }
 
 export interface Commands {
@@ -69,6 +77,18 @@ export interface Commands {
   archive: (id: string, archived: boolean) => Promise<void>
   pin: (id: string, pinned: boolean) => Promise<void>
   remove: (id: string) => Promise<void>
+  removePattern: (id: string, pattern: string) => Promise<void>
+  /** What the conversation has written so far, compared with the disk now. */
+  listEdits: (id: string) => Promise<EditedFile[]>
+  getEdit: (id: string, path: string) => Promise<EditedText>
+  /** Restores a file whose text has that hash; merged is what is kept of it. */
+  undoEdit: (id: string, path: string, hash: string, merged?: string) => Promise<EditedText>
+  /** Replaces the remarks that wait for the next message. */
+  setDiffComments: (id: string, comments: DiffComment[]) => Promise<void>
+  /** Sends a text in the place of an earlier message, in a conversation of its own. */
+  fork: (id: string, messageId: string, newId: string, message: string) => Promise<void>
+  /** Drops what came after a message and runs it again. */
+  restore: (id: string, messageId: string) => Promise<void>
   resetActor: (name: string) => Promise<void>
   listKeys: () => Promise<KeyInfo[]>
   setKey: (account: string, value: string) => Promise<void>
@@ -145,6 +165,28 @@ export function createCommands(link: Pick<Link, 'call'>): Commands {
     archive: (id, archived) => run('archive_conversation', { session_id: id, archived }),
     pin: (id, pinned) => run('pin_conversation', { session_id: id, pinned }),
     remove: (id) => run('delete_conversation', { session_id: id }),
+    removePattern: (id, pattern) => run('remove_allow_pattern', { session_id: id, pattern }),
+    listEdits: async (id) => readEditedFiles(await ask('list_edits', { session_id: id })),
+    getEdit: async (id, path) => readEditedText(await ask('get_edit', { session_id: id, path })),
+    undoEdit: async (id, path, hash, merged) =>
+      readEditedText(
+        await ask('undo_edit', {
+          session_id: id,
+          path,
+          hash,
+          ...(merged !== undefined && { merged_content: merged }),
+        }),
+      ),
+    setDiffComments: (id, comments) => run('set_diff_comments', { session_id: id, comments }),
+    fork: (id, messageId, newId, message) =>
+      run('fork_conversation', {
+        session_id: id,
+        message_id: messageId,
+        new_session_id: newId,
+        message,
+      }),
+    restore: (id, messageId) =>
+      run('restore_conversation', { session_id: id, message_id: messageId }),
     resetActor: (name) => run('reset_actor', { name }),
     listKeys: async () => readKeys(await ask('list_keys', {})),
     setKey: (account, value) => run('set_key', { account, value }),

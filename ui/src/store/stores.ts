@@ -15,19 +15,30 @@ import type {
   SidecarStatus,
   Summary,
 } from '../contract/model'
-import { conversationSubjects, listSubjects, parseSubject } from '../contract/subjects'
+import {
+  conversationSubjects,
+  listSubjects,
+  newConversationId,
+  parseSubject,
+} from '../contract/subjects'
 import type { Schedule } from '../net/coalesce'
 import { createCoalescer } from '../net/coalesce'
 import type { Commands, StartRequest } from '../net/command'
 import { refusalOf, sentence } from '../net/command'
 import type { Link, LinkState } from '../net/socket'
 import { CallError } from '../net/socket'
+import { createDeskCommands } from '../net/desk'
+import type { Alert } from './attention'
+import type { DeskActions, DeskState } from './desk'
+import { createDesk, readDesk } from './desk'
+import { readDraft, writeDraft } from './drafts'
 import type { OutboxItem } from './outbox'
 import { fateOf, userMessageIds } from './outbox'
 import type { PostureInfo } from './posture'
 import type { ConversationState } from './reduce'
 import { fromSnapshot, reduceAll } from './reduce'
-import { readStored, writeStored } from './storage'
+import type { Reviews } from './reviews'
+import { createReviews } from './reviews'
 import { lacksSize } from './tools'
 
 export interface Toast {
@@ -56,7 +67,10 @@ export interface Staged {
 /** How a launch ended; project is the fault of its folder, empty for another. */
 export type Started = { ok: true } | { ok: false; project: string }
 
-export interface WindowState {
+/** The conversation that a fork made, or why there is none. */
+export type Forked = { ok: true; id: string } | { ok: false; reason: string }
+
+export interface WindowState extends DeskState {
   link: LinkState
   session: SessionInfo | undefined
   /** undefined until the first answer. */
@@ -82,7 +96,7 @@ export interface WindowState {
   toast: Toast | undefined
 }
 
-export interface Actions {
+export interface Actions extends DeskActions {
   /** Follows one conversation until the disposer runs. */
   open: (id: string) => () => void
   reload: (id: string) => void
@@ -98,6 +112,8 @@ export interface Actions {
   stop: (id: string) => void
   cancelPending: (id: string) => void
   removeQueued: (id: string, messageId: string) => void
+  /** Takes a queued message back into the composer. */
+  editQueued: (id: string, messageId: string) => void
   answer: (
     id: string,
     toolId: string,
@@ -105,12 +121,24 @@ export interface Actions {
     more?: { reason?: string; allow_pattern?: string },
   ) => void
   answerAll: (id: string, decision: 'allow_once' | 'deny') => void
-  answerEdit: (id: string, toolId: string, decision: 'apply' | 'reject', merged?: string) => void
+  /** Answers a parked edit; the reason when that did not work. */
+  answerEdit: (
+    id: string,
+    toolId: string,
+    decision: 'apply' | 'reject',
+    merged?: string,
+  ) => Promise<string>
   forgetResolved: (id: string, promptId: string) => void
   setPosture: (id: string, p: PostureInfo) => void
   setApproveWrites: (id: string, on: boolean) => void
   approvePlan: (id: string, choice: PlanChoice) => Promise<string>
   retry: (id: string, model?: string) => void
+  /** Sends a text in a message's place, in a new conversation; its id, or the reason. */
+  fork: (id: string, messageId: string, text: string) => Promise<Forked>
+  /** Drops what came after a message and runs it again; the reason when refused. */
+  restore: (id: string, messageId: string) => Promise<string>
+  /** Takes a pattern back that answers prompts of this conversation. */
+  removePattern: (id: string, pattern: string) => void
   changeModel: (id: string, model: string) => void
   rename: (id: string, title: string) => void
   archive: (id: string, archived: boolean) => void
@@ -131,7 +159,10 @@ export interface Actions {
 
 export interface Bench {
   store: StoreApi<WindowState>
+  reviews: Reviews
   actions: Actions
+  /** Hears what deserves a notification, until the disposer runs. */
+  onAlert: (f: (a: Alert) => void) => () => void
   /** Ends every subscription of this window. */
   dispose: () => void
 }
@@ -164,8 +195,10 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
     keys: undefined,
     providerSettings: undefined,
     toast: undefined,
+    ...readDesk(),
   }))
   const { getState: get, setState: set } = store
+  const reviews = createReviews(commands)
   const disposers: (() => void)[] = []
   const users = new Map<string, { count: number; stop: () => void; reload: () => void }>()
 
@@ -182,6 +215,14 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
 
   const composerError = (id: string, text: string): void =>
     set((s) => ({ composerErrors: { ...s.composerErrors, [id]: text } }))
+
+  const desk = createDesk({
+    get,
+    set,
+    commands: createDeskCommands(link),
+    say,
+    isOpen: (id) => users.has(id),
+  })
 
   // The one that notices a lost answer knows whether it was a lost connection.
   const isDown = (e: unknown): boolean => e instanceof CallError && e.code === 0
@@ -288,6 +329,7 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
     const entry = known ?? { count: 0, ...follow(id) }
     entry.count++
     users.set(id, entry)
+    desk.actions.markRead(id)
     let done = false
     return () => {
       if (done) return
@@ -319,7 +361,7 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
     const there = new Set(state.conversation.messages.map((m) => m.id))
     const dropped = [...behind].flatMap(([message, text]) => (there.has(message) ? [] : [text]))
     if (dropped.length === 0) return
-    const draft = get().drafts[id] ?? readStored('draft', id)
+    const draft = get().drafts[id] ?? readDraft(id)
     setDraft(id, [draft, ...dropped].filter((text) => text.trim() !== '').join('\n'))
   }
 
@@ -346,7 +388,7 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
 
   /** Puts an unsent text in front of whatever was typed since. */
   const giveBack = (item: OutboxItem): void => {
-    const draft = get().drafts[item.conversationId] ?? readStored('draft', item.conversationId)
+    const draft = get().drafts[item.conversationId] ?? readDraft(item.conversationId)
     const text = draft.trim() === '' ? item.text : `${item.text}\n${draft}`
     setDraft(item.conversationId, text)
     const images = item.attachments.map((attachment) => stagedFrom(attachment))
@@ -430,7 +472,7 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
   // --- drafts -----------------------------------------------------------------
 
   function setDraft(key: string, text: string): void {
-    writeStored(text, 'draft', key)
+    writeDraft(key, text)
     set((s) => ({ drafts: { ...s.drafts, [key]: text } }))
   }
 
@@ -452,6 +494,7 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
   const onListEvents = (events: Envelope[]): void => {
     let badges = false
     for (const envelope of events) {
+      desk.hear([envelope])
       const { family, what, id } = parseSubject(envelope.subject)
       if (family === 'conversation') {
         const event = readEvent(envelope)
@@ -462,6 +505,8 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
             plan_approved: _p,
             context: _c,
             allow_patterns: _a,
+            diff_comments: _d,
+            edits: _e,
             ...change
           } = event.patch
           upsert(id, change, false)
@@ -475,6 +520,7 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
         badges = true
       }
     }
+    desk.follow()
     if (badges) reloadProviders()
   }
 
@@ -564,18 +610,27 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
       return { answering: on ? { ...rest, [toolId]: true } : rest }
     })
 
-  const respond = (toolId: string, work: () => Promise<void>): Promise<void> => {
-    if (get().answering[toolId]) return Promise.resolve()
+  /** Sends one answer; the reason when it was not taken. */
+  const respond = async (toolId: string, work: () => Promise<void>): Promise<string> => {
+    if (get().answering[toolId]) return ''
     answering(toolId, true)
-    return work().catch((e: unknown) => {
+    try {
+      await work()
+      return ''
+    } catch (e) {
       answering(toolId, false)
       // Another window was first: its prompt-resolved takes the card away.
-      if (e instanceof CallError && e.code === CodeAnswered) return
-      say(sentence(e), 'error')
-    })
+      return e instanceof CallError && e.code === CodeAnswered ? '' : sentence(e)
+    }
+  }
+
+  const respondAloud = async (toolId: string, work: () => Promise<void>): Promise<void> => {
+    const reason = await respond(toolId, work)
+    if (reason !== '') say(reason, 'error')
   }
 
   const actions: Actions = {
+    ...desk.actions,
     open,
     reload: (id) => users.get(id)?.reload(),
     reloadList,
@@ -587,9 +642,11 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
         staged: { ...s.staged, [key]: (s.staged[key] ?? []).filter((x) => x.id !== id) },
       })),
     send: (id) => {
-      const text = (get().drafts[id] ?? readStored('draft', id)).trim()
+      const text = (get().drafts[id] ?? readDraft(id)).trim()
       const images = (get().staged[id] ?? []).flatMap((x) => (x.attachment ? [x.attachment] : []))
-      if (text === '' && images.length === 0) return
+      // Remarks on lines go out with the message; they may be all there is to say.
+      const remarks = stateOf(id)?.conversation.diff_comments ?? []
+      if (text === '' && images.length + remarks.length === 0) return
       const busy = stateOf(id)?.conversation.status === 'active'
       if (busy && images.length > 0) {
         composerError(id, TextQueueImages)
@@ -632,20 +689,29 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
     },
     cancelPending: (id) => attempt(commands.cancelPending(id)),
     removeQueued: (id, messageId) => attempt(commands.removeQueued(id, messageId)),
+    editQueued: (id, messageId) => {
+      const text = stateOf(id)?.conversation.queue.find((q) => q.message_id === messageId)?.content
+      attempt(
+        commands.removeQueued(id, messageId).then(() => {
+          // Only now: a message that went out meanwhile must not be sent twice.
+          const draft = get().drafts[id] ?? readDraft(id)
+          setDraft(id, [text ?? '', draft].filter((t) => t.trim() !== '').join('\n'))
+        }),
+      )
+    },
     answer: (id, toolId, decision, more) => {
-      void respond(toolId, () => commands.respondPermission(id, toolId, decision, more))
+      void respondAloud(toolId, () => commands.respondPermission(id, toolId, decision, more))
     },
     answerAll: (id, decision) => {
       const prompts = stateOf(id)?.conversation.pending_permissions ?? []
       void (async () => {
         for (const p of prompts) {
-          await respond(p.id, () => commands.respondPermission(id, p.id, decision))
+          await respondAloud(p.id, () => commands.respondPermission(id, p.id, decision))
         }
       })()
     },
-    answerEdit: (id, toolId, decision, merged) => {
-      void respond(toolId, () => commands.respondEdit(id, toolId, decision, merged))
-    },
+    answerEdit: (id, toolId, decision, merged) =>
+      respond(toolId, () => commands.respondEdit(id, toolId, decision, merged)),
     forgetResolved: (id, promptId) => {
       const state = stateOf(id)
       if (state) {
@@ -681,6 +747,17 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
       }
     },
     retry: (id, model) => attempt(commands.retry(id, model)),
+    fork: async (id, messageId, text) => {
+      const fresh = newConversationId()
+      try {
+        await commands.fork(id, messageId, fresh, text)
+        return { ok: true, id: fresh }
+      } catch (e) {
+        return { ok: false, reason: sentence(e) }
+      }
+    },
+    restore: (id, messageId) => commands.restore(id, messageId).then(() => '', sentence),
+    removePattern: (id, pattern) => attempt(commands.removePattern(id, pattern)),
     changeModel: (id, model) => settings(id, commands.changeModel(id, model)),
     rename: (id, title) => attempt(commands.rename(id, title)),
     archive: (id, archived) =>
@@ -692,6 +769,7 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
       try {
         await commands.remove(id)
         setDraft(id, '')
+        reviews.forget(id)
         return true
       } catch (e) {
         say(sentence(e), 'error')
@@ -748,7 +826,9 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
 
   return {
     store,
+    reviews,
     actions,
+    onAlert: desk.onAlert,
     dispose: () => {
       for (const d of disposers) d()
       stopList?.()

@@ -13,8 +13,8 @@ const row = (id: string, status: BadgeStatus, hint = ''): ProviderRow => ({
   transport: 'in-process',
   provider: `provider-of-${id}`,
   models: [
-    { value: `${id}-big`, label: 'Big', contextWindow: 200_000 },
-    { value: `${id}-small`, label: 'Small', contextWindow: 0 },
+    { value: `${id}-big`, label: 'Big', contextWindow: 200_000, price: { input: 3, output: 15 } },
+    { value: `${id}-small`, label: 'Small', contextWindow: 0, price: { input: 0, output: 0 } },
   ],
   badge: { status, hint },
   capabilities: sampleConversation().capabilities,
