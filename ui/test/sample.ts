@@ -50,6 +50,8 @@ export function sampleConversation(change: Partial<Conversation> = {}): Conversa
     diff_comments: [],
     turn_id: '',
     stopping: false,
+    profile: '',
+    memory_context_enabled: false,
     capabilities: {
       permissionModes: ['auto', 'ask_for_risky', 'allow_all', 'deny_all'],
       canGateWrites: true,

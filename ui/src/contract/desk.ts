@@ -5,11 +5,8 @@ import type {
   CommandSource,
   Confirm,
   KeyTest,
-  MCPSource,
   Profile,
   ProjectFacts,
-  ProjectGit,
-  ProjectMCP,
   PromptLayers,
   SearchHit,
   SearchResult,
@@ -21,7 +18,7 @@ import {
   permissionModeValues,
   searchPlaceValues,
 } from './gen'
-import { bool, list, num, oneOf, optional, rec, str, strings } from './guards'
+import { bool, list, num, oneOf, optional, readGit, readMCP, rec, str, strings } from './guards'
 
 /** The settings of the service that the page shows; absent ones have defaults. */
 export interface AppSettings {
@@ -79,36 +76,6 @@ export function readProfiles(v: unknown): ProfileList & { id: string } {
       .filter((p) => p.id !== ''),
     default: str(r.default),
     id: str(r.id),
-  }
-}
-
-export function readGit(v: unknown): ProjectGit {
-  const r = rec(v)
-  return {
-    is_git_repo: bool(r.is_git_repo),
-    branch: str(r.branch),
-    has_upstream: bool(r.has_upstream),
-    is_clean: bool(r.is_clean),
-    uncommitted_count: num(r.uncommitted_count),
-    staged_count: num(r.staged_count),
-    ahead_upstream: num(r.ahead_upstream),
-    behind_upstream: num(r.behind_upstream),
-    warnings: strings(r.warnings),
-  }
-}
-
-export function readMCP(v: unknown): ProjectMCP {
-  const r = rec(v)
-  const servers = list(r.servers).map((s): MCPSource => {
-    const server = rec(s)
-    return { name: str(server.name), transport: str(server.transport), scope: str(server.scope) }
-  })
-  return {
-    servers,
-    read_errors: list(r.read_errors).map((e) => {
-      const error = rec(e)
-      return { scope: str(error.scope), path: str(error.path), message: str(error.message) }
-    }),
   }
 }
 

@@ -2,7 +2,19 @@
 // absent, because a later service may send more than this page knows; what is
 // missing gets the value that is safe to show. The only file that may cast.
 
-import type { AttachmentInfo, DiffComment, KeyInfo, PlanItem, Posture, QueueItem, Source, Worktree } from './gen'
+import type {
+  AttachmentInfo,
+  DiffComment,
+  KeyInfo,
+  MCPSource,
+  PlanItem,
+  Posture,
+  ProjectGit,
+  ProjectMCP,
+  QueueItem,
+  Source,
+  Worktree,
+} from './gen'
 import {
   badgeStatusValues,
   clientValues,
@@ -131,6 +143,8 @@ export function readPatch(v: unknown): SummaryPatch {
   if ('allow_patterns' in r) patch.allow_patterns = strings(r.allow_patterns)
   if ('diff_comments' in r) patch.diff_comments = list(r.diff_comments).map(readComment)
   if (r.edits === true) patch.edits = true
+  if (isRecord(r.git)) patch.git = readGit(r.git)
+  if (isRecord(r.mcp)) patch.mcp = readMCP(r.mcp)
   const context = readContext(r.context)
   if (context) patch.context = context
   return patch as SummaryPatch
@@ -316,6 +330,36 @@ function readRateLimit(v: unknown): RateLimit | undefined {
   }
 }
 
+export function readGit(v: unknown): ProjectGit {
+  const r = rec(v)
+  return {
+    is_git_repo: bool(r.is_git_repo),
+    branch: str(r.branch),
+    has_upstream: bool(r.has_upstream),
+    is_clean: bool(r.is_clean),
+    uncommitted_count: num(r.uncommitted_count),
+    staged_count: num(r.staged_count),
+    ahead_upstream: num(r.ahead_upstream),
+    behind_upstream: num(r.behind_upstream),
+    warnings: strings(r.warnings),
+  }
+}
+
+export function readMCP(v: unknown): ProjectMCP {
+  const r = rec(v)
+  const servers = list(r.servers).map((s): MCPSource => {
+    const server = rec(s)
+    return { name: str(server.name), transport: str(server.transport), scope: str(server.scope) }
+  })
+  return {
+    servers,
+    read_errors: list(r.read_errors).map((e) => {
+      const error = rec(e)
+      return { scope: str(error.scope), path: str(error.path), message: str(error.message) }
+    }),
+  }
+}
+
 export function readSnapshot(v: unknown): Snapshot {
   const r = rec(v)
   const c = rec(r.conversation)
@@ -333,6 +377,10 @@ export function readSnapshot(v: unknown): Snapshot {
     diff_comments: list(c.diff_comments).map(readComment),
     turn_id: str(c.turn_id),
     stopping: bool(c.stopping),
+    profile: str(c.profile),
+    memory_context_enabled: bool(c.memory_context_enabled),
+    ...(isRecord(c.git) && { git: readGit(c.git) }),
+    ...(isRecord(c.mcp) && { mcp: readMCP(c.mcp) }),
     capabilities: readCapabilities(c.capabilities),
     ...(context && { context }),
     ...(rateLimited && { rate_limited: rateLimited }),

@@ -14,6 +14,8 @@ import type {
   Outcome,
   PlanItem,
   Posture,
+  ProjectGit,
+  ProjectMCP,
   QueueItem,
   Source,
   Tier,
@@ -37,6 +39,8 @@ export type SummaryPatch = Partial<Omit<Summary, 'session_id'>> & {
   diff_comments?: DiffComment[]
   /** A file was restored: the list of edits has to be read again. */
   edits?: boolean
+  git?: ProjectGit
+  mcp?: ProjectMCP
 }
 
 export type ToolCall = Filled<
@@ -99,6 +103,12 @@ export type Conversation = Summary & {
   diff_comments: DiffComment[]
   turn_id: string
   stopping: boolean
+  /** The id of the profile that it was launched with; empty when unknown. */
+  profile: string
+  memory_context_enabled: boolean
+  /** What git says of its folder; absent until it was asked. */
+  git?: ProjectGit
+  mcp?: ProjectMCP
   rate_limited?: RateLimit
   context?: ContextUse
   capabilities: Capabilities

@@ -25,6 +25,11 @@ export function passes(s: Summary, filter: Filter): boolean {
   }
 }
 
+/** The project of a row: a worktree belongs to the project it came from. */
+export function homeOf(s: Summary): string {
+  return s.worktree?.base_path || s.project_path
+}
+
 export interface Section {
   key: string
   title: string
@@ -50,7 +55,7 @@ export function sectionsOf(all: Summary[], filter: Filter, search: string): Sect
   const needs = wanted === '' && filter !== 'archived' ? rows.filter((s) => s.needs_you > 0) : []
   const rest = rows.filter((s) => !needs.includes(s))
   const groups = new Map<string, Summary[]>()
-  for (const s of rest) groups.set(s.project_path, [...(groups.get(s.project_path) ?? []), s])
+  for (const s of rest) groups.set(homeOf(s), [...(groups.get(homeOf(s)) ?? []), s])
   return [
     ...(needs.length > 0 ? [{ key: 'need', title: 'Needs you', need: true, rows: needs }] : []),
     ...[...groups].map(([path, group]) => ({

@@ -507,6 +507,8 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
             allow_patterns: _a,
             diff_comments: _d,
             edits: _e,
+            git: _g,
+            mcp: _m,
             ...change
           } = event.patch
           upsert(id, change, false)
