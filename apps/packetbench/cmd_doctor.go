@@ -14,10 +14,13 @@ import (
 	"time"
 
 	"github.com/packetbench/packetbench/actors/secret"
+	"github.com/packetbench/packetbench/actors/sidecar"
 	"github.com/packetbench/packetbench/actors/turn/llm"
+	"github.com/packetbench/packetbench/apps/packetbench/install"
 	"github.com/packetbench/packetbench/apps/packetbench/plaintext"
 	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
+	bundle "github.com/packetbench/packetbench/sidecar"
 )
 
 // doctorCmd checks everything the service needs. Exit 1 when something without
@@ -110,7 +113,7 @@ func examine(ctx context.Context, g *Globals) []finding {
 	all = append(all, checkService(run, err))
 	all = append(all, checkPorts(running)...)
 	all = append(all, checkShell(), checkGit(ctx), checkKeys(g, paths))
-	all = append(all, checkSidecar(ctx)...)
+	all = append(all, checkSidecar(ctx, g, paths)...)
 	all = append(all, checkEngines())
 	if running {
 		all = append(all, checkProviders(ctx, run)...)
@@ -246,16 +249,99 @@ func keyStore(infos []contract.KeyInfo, ring error, off bool) finding {
 	return f
 }
 
-// checkSidecar says what this version has of the vendor SDKs' host.
-func checkSidecar(ctx context.Context) []finding {
-	node := finding{Name: "Node", State: stateAbsent, Detail: "not needed by this version"}
-	if v, err := output(ctx, "node", "--version"); err == nil {
-		node.Detail = v + " found; not needed by this version"
+// checkSidecar looks at what the vendor SDK rows need: a Node, the sidecar where
+// the host looks for it, each SDK, and a child that starts. None is required:
+// the other rows work without.
+func checkSidecar(ctx context.Context, g *Globals, p config.Paths) []finding {
+	m, err := install.ReadManifest(bundle.Files())
+	if err != nil {
+		return []finding{{Name: "sidecar", State: stateBroken, Detail: err.Error(), Fix: "build this program again with make build"}}
 	}
-	return []finding{node, {
-		Name: "sidecar", State: stateAbsent,
-		Detail: fmt.Sprintf("this version does not contain it (it would speak protocol %d); the vendor SDK rows cannot be started", contract.SidecarProtocol),
-	}}
+	s := takeStock(m, placeOf(sidecarLookup(g.Getenv, p)))
+	node, usable := checkNode(ctx, s)
+	all := append([]finding{node}, checkScript(ctx, s, usable))
+	for _, f := range s.found {
+		all = append(all, checkSDK(s, f, m.Pin(f.SDK)))
+	}
+	return all
+}
+
+func checkNode(ctx context.Context, s stock) (f finding, usable bool) {
+	f = finding{Name: "Node", State: stateOK}
+	node, err := install.AskNode(ctx, s.place.Node, s.oldest)
+	if err != nil {
+		f.State, f.Detail, f.Fix = stateWarning, err.Error(), betterNode(s)
+		return f, false
+	}
+	f.Detail = node.Version + " at " + node.Path
+	return f, true
+}
+
+func betterNode(s stock) string {
+	if s.place.NodeSet {
+		return "correct or unset " + sidecar.EnvNode
+	}
+	return "install Node " + s.oldest + " or newer and put it on PATH"
+}
+
+// checkScript shakes hands with the child.
+func checkScript(ctx context.Context, s stock, node bool) finding {
+	f := finding{Name: "sidecar", State: stateWarning, Fix: rebuild(s.place.From)}
+	where := fmt.Sprintf("%s (%s)", s.place.Script, s.place.From)
+	switch {
+	case !s.place.Found:
+		f.Detail = "not found at " + where
+		return f
+	case !node:
+		f.Detail, f.Fix = "not started, because there is no usable Node: "+where, betterNode(s)
+		return f
+	}
+	ready, err := install.Handshake(ctx, s.place.Node, s.place.Script)
+	switch {
+	case err != nil:
+		f.State, f.Detail = stateBroken, fmt.Sprintf("%s does not start: %v", where, err)
+	case !ready.Compatible():
+		f.State, f.Detail = stateBroken, fmt.Sprintf("speaks protocol %s, %d or newer is needed: %s", ready.Speaks(), contract.SidecarProtocol, where)
+	default:
+		f.State, f.Fix = stateOK, ""
+		f.Detail = fmt.Sprintf("%s, protocol %s: %s", ready.Version, ready.Speaks(), where)
+		if *ready.Protocol != contract.SidecarProtocol {
+			f.State, f.Fix = stateWarning, rebuild(s.place.From)
+			f.Detail += fmt.Sprintf("; this program speaks %d", contract.SidecarProtocol)
+		}
+	}
+	return f
+}
+
+// rebuild is the command that makes the sidecar anew.
+func rebuild(from origin) string {
+	switch from {
+	case fromCheckout:
+		return "make sidecar"
+	case fromOverride:
+		return "correct or unset " + sidecar.EnvScript
+	default:
+		return "packetbench sidecar install"
+	}
+}
+
+// checkSDK compares what is there with what the sidecar was tested with.
+func checkSDK(s stock, found install.Found, pin string) finding {
+	f := finding{Name: found.SDK.Title(), State: stateWarning, Fix: rebuild(s.place.From)}
+	if s.place.From == fromDataDir {
+		f.Fix = found.SDK.Command()
+	}
+	switch {
+	case found.Version == "":
+		f.Detail = "not installed"
+	case !found.Complete():
+		f.Detail = fmt.Sprintf("%s, but without %s", found.Version, strings.Join(found.Missing, ", "))
+	case found.Version != pin:
+		f.Detail = fmt.Sprintf("%s, but %s is what this program was tested with", found.Version, pin)
+	default:
+		f.State, f.Fix, f.Detail = stateOK, "", found.Version
+	}
+	return f
 }
 
 // engines are the programs that an ACP row would start. Source: contract.md 10.

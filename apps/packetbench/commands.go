@@ -21,6 +21,7 @@ type commands struct {
 	Tail    tailCmd    `cmd:"" help:"Print events from the bus as they happen."`
 	Tree    treeCmd    `cmd:"" help:"Show the live actor tree."`
 	Doctor  doctorCmd  `cmd:"" help:"Check everything PacketBench needs and say how to mend it."`
+	Sidecar sidecarCmd `cmd:"" help:"Install what the vendor SDK rows need."`
 	Key     keyCmd     `cmd:"" help:"Store, check and remove credentials."`
 	URL     urlCmd     `cmd:"" name:"url" help:"Print the address of the running service, with its token."`
 	Export  exportCmd  `cmd:"" help:"Print the transcript of a conversation."`

@@ -30,6 +30,10 @@ type providers struct {
 	getenv func(string) string
 	client *http.Client
 	prices *llm.PriceTable
+	// shelf says which SDKs are installed and sidecar how the Node child is. The
+	// sidecar's rows are launchable in a service that has both.
+	shelf   *shelf
+	sidecar func() contract.SidecarStatus
 }
 
 // List returns every row of the picker with its models and badge.
@@ -83,6 +87,11 @@ type facts struct {
 	settings llm.Settings
 	ollama   []contract.Model
 	down     error
+	// hosted says that the service hosts a sidecar; status and stock are then
+	// how that is and what it can load.
+	hosted bool
+	status contract.SidecarStatus
+	stock  stock
 }
 
 func (p *providers) ask(ctx context.Context) (*facts, error) {
@@ -94,6 +103,9 @@ func (p *providers) ask(ctx context.Context) (*facts, error) {
 	var wg sync.WaitGroup
 	if known.down = settings.Refused(contract.ProviderOllama); known.down == nil {
 		wg.Go(func() { known.ollama, known.down = llm.OllamaModels(ctx, p.client, settings.OllamaURL) })
+	}
+	if known.hosted = p.sidecar != nil && p.shelf != nil; known.hosted {
+		known.status, known.stock = p.sidecar(), p.shelf.look(time.Now())
 	}
 	reply, err := p.node.CallWithTimeout(msg.Secret, msg.KeyStatus{}, 8)
 	wg.Wait()
@@ -155,6 +167,9 @@ func (k *facts) key(account contract.KeyringAccount) llm.KeyState {
 }
 
 func (k *facts) badge(row contract.Row) (contract.Badge, error) {
+	if row.Transport == contract.TransportSidecar && k.hosted {
+		return k.sidecarBadge(row)
+	}
 	if row.Transport != contract.TransportInProcess {
 		return contract.Badge{Status: contract.BadgeComingSoon, Hint: notInThisVersion}, nil
 	}
