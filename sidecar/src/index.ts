@@ -4,7 +4,9 @@
 //   PACKETBENCH_SIDECAR_LIVE     Claude children at once, 4
 //   PACKETBENCH_SIDECAR_IDLE_MS  a Claude child without a turn is ended after, 300000
 //   PACKETBENCH_REMOTE_SIDECAR   1 where an SSH launch started this child
-//   ANTHROPIC_BASE_URL           the model endpoint, where it is not the vendor's own
+//   PACKETBENCH_MCP_PROBE_TIMEOUT_MS  how long an MCP server may take to list its tools, 30000
+//   ANTHROPIC_BASE_URL           the model endpoints, where they are not the
+//   OPENAI_BASE_URL              vendors' own
 //
 // stdio first: whatever the others print while they load must not reach stdout.
 import './stdio.js'
@@ -12,10 +14,14 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+import { serverEnvironment } from './environment.js'
 import { fieldsOf, textOf } from './fields.js'
+import { createGrants, defaultProbeMs } from './mcp/grant.js'
+import { loadSources } from './mcp/sources.js'
 import { createClaude } from './providers/claude.js'
 import { defaultIdleMs, defaultLive } from './providers/claude/settings.js'
 import { createEcho } from './providers/echo.js'
+import { createOpenAIAgents, defaultEditMs, defaultStallMs } from './providers/openaiAgents.js'
 import { serve } from './serve.js'
 
 function version(): string {
@@ -31,10 +37,21 @@ function setting(name: string, otherwise: number): number {
   return Number.isInteger(value) && value > 0 ? value : otherwise
 }
 
+/** An address of the environment; unset and empty are the same. */
+function address(name: string): string | undefined {
+  const value = process.env[name]
+  return value === '' ? undefined : value
+}
+
 const given = process.env['PACKETBENCH_SIDECAR_STATE']
 const temporary = given === undefined || given === ''
 const stateDir = temporary ? mkdtempSync(join(tmpdir(), 'packetbench-sidecar-')) : given
-const baseUrl = process.env['ANTHROPIC_BASE_URL']
+
+// These are read when the OpenAI packages are loaded. Tracing would go to the
+// vendor whatever the endpoint is, and our log is no place for what a model says.
+process.env['OPENAI_AGENTS_DISABLE_TRACING'] = '1'
+process.env['OPENAI_AGENTS_DONT_LOG_MODEL_DATA'] = '1'
+process.env['OPENAI_AGENTS_DONT_LOG_TOOL_DATA'] = '1'
 
 serve({
   version: version(),
@@ -43,22 +60,29 @@ serve({
       'claude-oauth',
       createClaude({
         stateDir,
-        baseUrl: baseUrl === '' ? undefined : baseUrl,
+        baseUrl: address('ANTHROPIC_BASE_URL'),
         live: setting('PACKETBENCH_SIDECAR_LIVE', defaultLive),
         idleMs: setting('PACKETBENCH_SIDECAR_IDLE_MS', defaultIdleMs),
         env: process.env,
       }),
     ],
+    [
+      'openai-agents',
+      createOpenAIAgents({
+        baseUrl: address('OPENAI_BASE_URL'),
+        editMs: defaultEditMs,
+        stallMs: defaultStallMs,
+        env: process.env,
+      }),
+    ],
     ['echo', createEcho],
   ]),
-  // Gap: issue 3. Until the trust filter of src/mcp is in, no server is granted,
-  // which is what an empty snapshot means.
-  grantServers: () =>
-    Promise.resolve({
-      servers: {},
-      decide: () => ({ allowed: false, reason: 'This MCP server was not granted.' }),
-    }),
-  loadSources: () => Promise.resolve({ servers: {}, sources: [], readErrors: [] }),
+  grantServers: createGrants({
+    probeMs: setting('PACKETBENCH_MCP_PROBE_TIMEOUT_MS', defaultProbeMs),
+    env: serverEnvironment(process.env),
+    now: Date.now,
+  }),
+  loadSources,
   remote: process.env['PACKETBENCH_REMOTE_SIDECAR'] === '1',
   cleanup: () => {
     if (temporary) rmSync(stateDir, { recursive: true, force: true })

@@ -14,7 +14,12 @@ function gate(): { open: () => void; passed: Promise<void> } {
   return { open, passed }
 }
 
-const granted: McpGrant = { servers: {}, decide: () => ({ allowed: true }) }
+const granted: McpGrant = {
+  servers: {},
+  tools: {},
+  decide: () => ({ allowed: true }),
+  verified: () => true,
+}
 
 interface Rig {
   sent: WireEvent[]

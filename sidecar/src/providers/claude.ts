@@ -21,6 +21,7 @@ import type {
   SpawnedProcess,
 } from '@anthropic-ai/claude-agent-sdk'
 
+import { serverEnvironment } from '../environment.js'
 import { log, reason } from '../log.js'
 import type {
   EditAnswer,
@@ -32,7 +33,7 @@ import type {
   ResumeMessage,
 } from '../protocol.js'
 import { permissionModeOf } from '../request.js'
-import { Bridge, vendorTools, type Posture } from './claude/bridge.js'
+import { Bridge, refusedTools, vendorTools, type Posture } from './claude/bridge.js'
 import { Pool, type Member } from './claude/pool.js'
 import { injectedText, Prompt, userMessage, withHistory, type Content } from './claude/prompt.js'
 import { childEnv, type ClaudeSettings } from './claude/settings.js'
@@ -376,8 +377,8 @@ class ClaudeSession implements ProviderSession, Member {
       // Deliberate: our filter is not the SDK's allowedTools, which would run
       // these tools without asking anybody.
       ...(filter.length === 0 ? {} : { tools: filter.filter((name) => !name.startsWith('mcp__')) }),
-      disallowedTools: withheld,
-      mcpServers: sdkServers(options.mcp.servers),
+      disallowedTools: [...withheld, ...refusedTools(options.mcp)],
+      mcpServers: sdkServers(options.mcp.servers, serverEnvironment(this.settings.env)),
       // On the command line every user of the machine could read their secrets.
       mcpServersDelivery: 'initialize',
       strictMcpConfig: true,
@@ -646,7 +647,11 @@ async function within(promise: Promise<void>, ms: number): Promise<boolean> {
   }
 }
 
-function sdkServers(servers: Readonly<Record<string, McpServerConfig>>): Record<string, SdkServer> {
+/** `below` is what every stdio server sees below its own. */
+function sdkServers(
+  servers: Readonly<Record<string, McpServerConfig>>,
+  below: Readonly<Record<string, string>>,
+): Record<string, SdkServer> {
   const out: Record<string, SdkServer> = {}
   for (const [name, { type, command, args, env, url, headers }] of Object.entries(servers)) {
     if (type === 'http' || type === 'sse') {
@@ -657,7 +662,8 @@ function sdkServers(servers: Readonly<Record<string, McpServerConfig>>): Record<
         type: 'stdio',
         command,
         args: args ?? [],
-        ...(env === undefined ? {} : { env }),
+        // The vendor's program would hand its own down, key and private home included.
+        env: { ...below, ANTHROPIC_API_KEY: '', ...env },
       }
     }
   }

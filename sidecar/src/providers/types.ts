@@ -55,8 +55,12 @@ export type McpDecision = { allowed: true } | { allowed: false; reason: string }
 export interface McpGrant {
   /** Granted servers only, ready for an SDK. */
   readonly servers: Record<string, McpServerConfig>
+  /** Tools that a server listed at the start; one that did not answer is absent. */
+  readonly tools: Readonly<Record<string, readonly string[]>>
   /** `args` are the call's arguments; `{}` decides whether a tool is advertised. */
   decide(server: string, tool: string, args: unknown): McpDecision
+  /** Whether a tool is verified to read only; a call of any other is asked about. */
+  verified(server: string, tool: string): boolean
 }
 
 /** What a session is started with. Everything was checked; `mcp` is filtered. */
@@ -128,7 +132,7 @@ export type ProviderFactory = (
 
 /**
  * Filters the servers of a session by its trust snapshot and probes the granted
- * read-only ones; never fails. Implemented as `grantServers` in src/mcp/grant.ts.
+ * read-only ones; never fails. Made by createGrants in src/mcp/grant.ts.
  */
 export type GrantServers = (input: {
   servers: Record<string, McpServerConfig>

@@ -49,6 +49,8 @@ function rig(
         tool === 'read'
           ? { allowed: true }
           : { allowed: false, reason: `${server}/${tool}/${JSON.stringify(args)}` },
+      tools: {},
+      verified: () => false,
     },
     emit: (event) => events.push(event),
     shown: () => Promise.resolve(),

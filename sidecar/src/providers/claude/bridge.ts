@@ -61,6 +61,20 @@ export function vendorTools(allowed: readonly string[]): string[] {
   return [...new Set(allowed.flatMap((name) => aliases[name] ?? [name]))]
 }
 
+/** MCP tools, in the vendor's names, that are refused whatever they are called with. */
+export function refusedTools(mcp: McpGrant): string[] {
+  return Object.entries(mcp.tools).flatMap(([server, tools]) =>
+    tools
+      .filter((tool) => !mcp.decide(server, tagOf(tool), {}).allowed)
+      .map((tool) => `mcp__${tagOf(server)}__${tagOf(tool)}`),
+  )
+}
+
+/** A name as the vendor writes it in the name of a tool. */
+function tagOf(name: string): string {
+  return name.replace(/[^A-Za-z0-9_-]/g, '_')
+}
+
 /**
  * Servers by the name that the vendor builds tool names with; undefined where
  * two servers share one, since a call could then mean either.
@@ -68,7 +82,7 @@ export function vendorTools(allowed: readonly string[]): string[] {
 export function serversByTag(names: readonly string[]): Map<string, string | undefined> {
   const byTag = new Map<string, string | undefined>()
   for (const name of names) {
-    const tag = name.replace(/[^A-Za-z0-9_-]/g, '_')
+    const tag = tagOf(name)
     byTag.set(tag, byTag.has(tag) ? undefined : name)
   }
   return byTag

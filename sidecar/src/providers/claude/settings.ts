@@ -2,6 +2,8 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 
+import { vendorEnvironment, type Environment } from '../../environment.js'
+
 /** What the program decides for every Claude session. */
 export interface ClaudeSettings {
   /**
@@ -16,53 +18,12 @@ export interface ClaudeSettings {
   /** How long a child without a turn is kept, in ms. */
   idleMs: number
   /** The environment of this process. */
-  env: Readonly<Record<string, string | undefined>>
+  env: Environment
 }
 
 /** Defaults: 4 live children, 5 minutes. */
 export const defaultLive = 4
 export const defaultIdleMs = 5 * 60 * 1000
-
-// By name, so that nothing the service or its user has in the environment (other
-// keys, a token of a logged-in command line) reaches the vendor's program or the
-// shells that it starts.
-const passed = [
-  'PATH',
-  'LANG',
-  'LANGUAGE',
-  'TZ',
-  'TERM',
-  'SHELL',
-  'USER',
-  'LOGNAME',
-  'TMPDIR',
-  'TMP',
-  'TEMP',
-  'HTTP_PROXY',
-  'HTTPS_PROXY',
-  'ALL_PROXY',
-  'NO_PROXY',
-  'http_proxy',
-  'https_proxy',
-  'all_proxy',
-  'no_proxy',
-  'NODE_EXTRA_CA_CERTS',
-  'SSL_CERT_FILE',
-  'SSL_CERT_DIR',
-  // Windows cannot start a program without these.
-  'SystemRoot',
-  'SYSTEMROOT',
-  'ComSpec',
-  'COMSPEC',
-  'PATHEXT',
-  'SystemDrive',
-  'ProgramFiles',
-  'ProgramData',
-  // Marks by which the host finds what a killed sidecar left behind (faults.md F22).
-  'PACKETBENCH_BOOT_ID',
-  'PACKETBENCH_HOME',
-  'PACKETBENCH_GROUP',
-]
 
 /** Requests are tried this often again: an unusable key or address shows within 10 s. */
 const retries = '2'
@@ -75,12 +36,8 @@ export function childEnv(
   const home = join(settings.stateDir, 'claude')
   const config = join(home, '.claude')
   mkdirSync(config, { recursive: true, mode: 0o700 })
-  const env: Record<string, string | undefined> = {}
-  for (const [name, value] of Object.entries(settings.env)) {
-    if (value !== undefined && (passed.includes(name) || name.startsWith('LC_'))) env[name] = value
-  }
   return {
-    ...env,
+    ...vendorEnvironment(settings.env),
     HOME: home,
     USERPROFILE: home,
     CLAUDE_CONFIG_DIR: config,
