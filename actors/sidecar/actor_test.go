@@ -485,3 +485,46 @@ func TestHost_Credits(t *testing.T) {
 	r.closed("quick", "t-3")
 	r.until("it is released", func() bool { return !r.owned[msg.ConversationName("slow")] })
 }
+
+// contract.md 7: kill -9 with 300 and 1,000 owned sessions: each hears it
+// exactly once, behind what had been said.
+func TestHost_FanOut(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{300, 1000} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, "plain", nil)
+			for i := range n {
+				id := contract.ConversationID("c-" + strconv.Itoa(i))
+				r.talk(id, false)
+				r.open(id, "t-1", sayHi)
+			}
+			count := func(done func(id contract.ConversationID) bool) func() bool {
+				return func() bool {
+					for i := range n {
+						if !done(contract.ConversationID("c-" + strconv.Itoa(i))) {
+							return false
+						}
+					}
+					return true
+				}
+			}
+			r.until("all are open and have spoken", count(func(id contract.ConversationID) bool { return len(r.heard[id]) == 2 }))
+			ready := r.status(msg.StateRunning).Detail.(Ready)
+			begin := time.Now()
+			if err := syscall.Kill(ready.PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			r.until("all have heard", count(func(id contract.ConversationID) bool { return len(r.heard[id]) == 3 }))
+			t.Logf("%d told %v after the kill", n, time.Since(begin))
+			r.ended()
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			for id, heard := range r.heard {
+				if m, ok := heard[len(heard)-1].(msg.OwnerGone); !ok || len(heard) != 3 || m.Reason != "Sidecar exited with signal SIGKILL" {
+					t.Errorf("%s heard %+v", id, heard)
+				}
+			}
+		})
+	}
+}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package sidecar
 
 import (
@@ -5,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -62,6 +65,10 @@ func (f *fake) run() {
 	case "launcher":
 		fmt.Fprintln(os.Stderr, "Error: Cannot find package 'zod' imported from dist/index.js")
 		os.Exit(1)
+	case "flood":
+		f.write("ready\n")
+		flood(f.out, "c-1", "t-1", floodLines)
+		return
 	case "silent":
 		_, _ = bufio.NewReader(os.Stdin).ReadString(0)
 		return
@@ -168,11 +175,7 @@ func (f *fake) turn(r fakeRequest, script string) {
 				f.write(string(block))
 			}
 		case "!flood":
-			b := bufio.NewWriterSize(f.out, 64<<10)
-			for i := range n {
-				_, _ = b.WriteString(chunk(r.Session, r.Turn, strconv.Itoa(i)))
-			}
-			_ = b.Flush()
+			flood(f.out, r.Session, r.Turn, n)
 		case "!open": // The last line, without its end.
 			f.write(arg)
 			os.Exit(0)
@@ -184,6 +187,19 @@ func (f *fake) turn(r fakeRequest, script string) {
 
 func chunk(session, turn, text string) string {
 	return fmt.Sprintf(`{"type":"chunk","sessionId":%q,"turnId":%q,"text":%q}`+"\n", session, turn, text)
+}
+
+// flood writes n chunks as fast as a pipe takes them.
+func flood(w io.Writer, session, turn string, n int) {
+	b := bufio.NewWriterSize(w, 64<<10)
+	line := chunk(session, turn, "%")
+	before, after, _ := strings.Cut(line, "%")
+	for i := range n {
+		_, _ = b.WriteString(before)
+		_, _ = b.WriteString(strconv.Itoa(i))
+		_, _ = b.WriteString(after)
+	}
+	_ = b.Flush()
 }
 
 // The usual lines of a script.

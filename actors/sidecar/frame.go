@@ -84,6 +84,13 @@ var errNotFrame = errors.New("sidecar: the line is no event")
 // decode reads one line. It fails with errNotFrame for anything that is not a
 // JSON object in UTF-8 with a type; unknown fields are ignored.
 func decode(line []byte) (frame, error) {
+	if f, ok := delta(line); ok {
+		return f, nil
+	}
+	return decodeAny(line)
+}
+
+func decodeAny(line []byte) (frame, error) {
 	var f frame
 	if !utf8.Valid(line) {
 		return f, fmt.Errorf("%w: not UTF-8", errNotFrame)

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -134,6 +135,30 @@ func FuzzDecodeTranslate(f *testing.F) {
 			if _, err := contract.Decode(e.Kind(), payload); err != nil {
 				t.Fatalf("%s %s: %v", e.Kind(), payload, err)
 			}
+		}
+	})
+}
+
+// FuzzDelta: what the short way reads, the general one reads alike.
+func FuzzDelta(f *testing.F) {
+	for _, line := range []string{
+		`{"type":"chunk","text":"hi","sessionId":"c-1","turnId":"t-1"}`,
+		`{"type":"chunk","sessionId":"c","text":"a\n\u00e9\ud83d\ude00 \"q\""}`,
+		`{"type":"thinking","text":"","sessionId":"c"}`,
+		`{"type":"chunk","text":"a","text":"b"}`,
+		`{"type":"chunk","text":"\ud800"}`,
+		`{"type":"chunk","text":null}`, `{"type":"done"}`, `{}`, `{"type":"chunk"`, `{"type":"chunk",}`,
+	} {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		short, ok := delta(line)
+		if !ok {
+			return
+		}
+		long, err := decodeAny(line)
+		if err != nil || !reflect.DeepEqual(short, long) {
+			t.Fatalf("%q: %+v, %+v, %v", line, short, long, err)
 		}
 	})
 }
