@@ -78,7 +78,7 @@ const (
 
 // Install puts the sidecar with some SDKs in place and verifies it. When it
 // fails, or ctx ends, nothing has changed. Two at once do not disturb each
-// other; the later one stays. A child that runs from the folder goes on.
+// other. A child that runs from the folder goes on.
 func Install(ctx context.Context, o Options) (Result, error) {
 	m, err := ReadManifest(o.Files)
 	if err != nil {

@@ -182,7 +182,7 @@ func (m Manifest) plan(lock []byte, sdks []SDK, on Node) (plan, error) {
 
 // fits applies npm's lists of systems: "!win32" is all but that one.
 func fits(list []string, name string) bool {
-	return len(list) == 0 || slices.Contains(list, name) || list[0][:1] == "!" && !slices.Contains(list, "!"+name)
+	return len(list) == 0 || slices.Contains(list, name) || strings.HasPrefix(list[0], "!") && !slices.Contains(list, "!"+name)
 }
 
 // reach finds every entry that the wanted packages need, sorted. Optional ones

@@ -189,12 +189,10 @@ func FuzzDecodeManifest(f *testing.F) {
 
 // FuzzPlan: a lockfile is refused, or cut down to one that gives the same plan.
 func FuzzPlan(f *testing.F) {
-	m, err := ReadManifest(bundle.Files())
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(read(f, "package-lock.json"))
-	f.Add([]byte(`{"packages":{"node_modules/zod":{"os":[""]}}}`))
+	m := Manifest{Name: "s", Version: "1.0.0", Node: "20.19", Sets: map[SDK][]string{Claude: {"a"}, OpenAI: {"@s/b", "a"}}, Pins: map[string]string{"a": "1.0.0", "@s/b": "2.0.0"}}
+	f.Add([]byte(`{"lockfileVersion":3,"packages":{"":{},"node_modules/a":{"dependencies":{"c":"1"},"os":["!win32"]},"node_modules/@s/b":{"peerDependencies":{"a":"1"}},"node_modules/a/node_modules/c":{"optional":true,"os":["linux"],"libc":["musl"]},"node_modules/d":{"dev":true}}}`))
+	f.Add([]byte(`{"packages":{"node_modules/a":{"os":[""]},"node_modules/@s/b":{"optionalDependencies":{"":"1"}}}}`))
+	f.Add([]byte(`{"packages":{"node_modules/a":null}}`))
 	f.Fuzz(func(t *testing.T, lock []byte) {
 		p, err := m.plan(lock, SDKs, linux)
 		if err != nil {
