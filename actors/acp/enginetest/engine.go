@@ -554,7 +554,12 @@ func (e *engine) load(id json.RawMessage, method string, p params) {
 // find returns a session of this process or of an earlier one.
 func (e *engine) find(id string) *session {
 	if s := e.sessions[id]; s != nil {
-		return s
+		e.mu.Lock()
+		lost := s.lost
+		e.mu.Unlock()
+		if !lost {
+			return s
+		}
 	}
 	dir, ok := e.switches["store"]
 	if !ok || id == "" || strings.ContainsAny(id, `/\.`) {
