@@ -63,6 +63,7 @@ export function sampleConversation(change: Partial<Conversation> = {}): Conversa
       fileMentions: true,
       slashCommands: true,
       imageAttachments: true,
+      remote: false,
       canRename: true,
       canCancelTurn: true,
     },

@@ -6,3 +6,6 @@ afterEach(() => {
   localStorage.clear()
   sessionStorage.clear()
 })
+
+// jsdom lays nothing out, so there is nowhere to scroll.
+Element.prototype.scrollIntoView = () => undefined

@@ -317,6 +317,7 @@ function readCapabilities(v: unknown): Capabilities {
     fileMentions: bool(r.fileMentions),
     slashCommands: bool(r.slashCommands),
     imageAttachments: bool(r.imageAttachments),
+    remote: bool(r.remote),
     canRename: bool(r.canRename),
     canCancelTurn: bool(r.canCancelTurn),
   }

@@ -86,6 +86,7 @@ export type Capabilities = Pick<
   | 'fileMentions'
   | 'slashCommands'
   | 'imageAttachments'
+  | 'remote'
   | 'canRename'
   | 'canCancelTurn'
 > & { models: Model[] }

@@ -43,6 +43,7 @@ export interface StartRequest {
   profile?: string
   /** Whether edits land on a fresh branch. */
   worktree?: boolean
+  approve_writes?: boolean
 }
 
 export interface Commands {

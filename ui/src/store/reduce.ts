@@ -11,6 +11,7 @@ import type {
   Tokens,
   ToolCall,
 } from '../contract/model'
+import { isExploration } from './tools'
 
 /** A prompt that left the queue a moment ago, for the card's last words. */
 export interface Resolved {
@@ -23,6 +24,12 @@ export interface Resolved {
 /** What prompt-opened says of the request that follows it. */
 type Opened = Pick<PendingPermission, 'tier' | 'destructive' | 'allow_pattern' | 'sources'>
 
+/** When something began and ended, by the service's clock; in ms. */
+export interface Span {
+  from: number
+  to?: number
+}
+
 /** A conversation as one window holds it: the snapshot and what came after. */
 export interface ConversationState {
   conversation: Conversation
@@ -34,6 +41,12 @@ export interface ConversationState {
   baselines: Record<string, string | null>
   /** Turns that failed before they were retried; the retry forgets it. */
   failed: string[]
+  /** Calls by id, and thoughts by thoughtKey, as far as this window saw them. */
+  times: Record<string, Span>
+  /** What each sub-agent has used, by the call that sent it. */
+  agents: Record<string, Tokens>
+  /** Rises when files were written or restored: what review shows is old. */
+  edits: number
   deleted: boolean
   /** The events cannot be applied; the snapshot has to be read again. */
   stale: boolean
@@ -55,9 +68,17 @@ export function fromSnapshot(
     resolved: before?.resolved ?? [],
     baselines: before?.baselines ?? {},
     failed: before ? failedTurns(before) : [],
+    times: before?.times ?? {},
+    agents: before?.agents ?? {},
+    edits: (before?.edits ?? 0) + 1,
     deleted: false,
     stale: false,
   }
+}
+
+/** Names one run of thought: the message, and the part that it is. */
+export function thoughtKey(messageId: string, part: number): string {
+  return `${messageId}/${part}`
 }
 
 function failedTurns(s: ConversationState): string[] {
@@ -241,9 +262,12 @@ export function reduce(s: ConversationState, e: AgentEvent): ConversationState {
     case 'chunk':
       return onLive(resumed(s), e, (m) => grow(m, 'text', e.text))
     case 'thinking':
-      return onLive(resumed(s), e, (m) => grow(m, 'thinking', e.text))
+      return thought(
+        onLive(resumed(s), e, (m) => grow(m, 'thinking', e.text)),
+        e.time,
+      )
     case 'thinking-stop':
-      return s
+      return thought(s, e.time)
     case 'tool-start': {
       const known = holder(s.conversation.messages, e.id)
       if (known >= 0) {
@@ -260,10 +284,14 @@ export function reduce(s: ConversationState, e: AgentEvent): ConversationState {
         content: '',
         input: e.input,
       }
-      return onLive(resumed(s), e, (m) => withTool(m, call))
+      return spanned(
+        onLive(resumed(s), e, (m) => withTool(m, call)),
+        e.id,
+        { from: e.time },
+      )
     }
     case 'tool-result':
-      return onResult(resumed(s), e)
+      return wrote(over(onResult(resumed(s), e), e.id, e.time), e)
     case 'tool-output-extended': {
       const index = holder(s.conversation.messages, e.id)
       const { exit_code, modified_paths, stdout, stderr } = e
@@ -343,7 +371,8 @@ export function reduce(s: ConversationState, e: AgentEvent): ConversationState {
     case 'plan-block':
       return patch(s, { plan: e.items })
     case 'turn-summary':
-      return e.address === '' ? onLive(s, e, (m) => ({ ...m, ...counts(e.tokens) })) : s
+      if (e.address !== '') return { ...s, agents: { ...s.agents, [e.address]: e.tokens } }
+      return onLive(s, e, (m) => ({ ...m, ...counts(e.tokens) }))
     case 'mcp-sources':
       return s
     case 'rate-limited': {
@@ -375,8 +404,12 @@ export function reduce(s: ConversationState, e: AgentEvent): ConversationState {
     case 'created':
       return s
     case 'updated': {
-      const { reload, plan_approved: _plan, ...change } = e.patch
-      return { ...patch(s, change), stale: s.stale || reload === true }
+      const { reload, plan_approved: _plan, edits, ...change } = e.patch
+      return {
+        ...patch(s, change),
+        stale: s.stale || reload === true,
+        edits: s.edits + (edits === true ? 1 : 0),
+      }
     }
     case 'deleted':
       return { ...s, deleted: true }
@@ -430,6 +463,33 @@ export function reduce(s: ConversationState, e: AgentEvent): ConversationState {
       return patch(s, { messages: insert(s.conversation.messages, m) })
     }
   }
+}
+
+function spanned(s: ConversationState, key: string, span: Span): ConversationState {
+  return { ...s, times: { ...s.times, [key]: span } }
+}
+
+/** Ends what was seen to begin; of anything else no time is known. */
+function over(s: ConversationState, key: string, time: number): ConversationState {
+  const known = s.times[key]
+  return known && known.to === undefined ? spanned(s, key, { ...known, to: time }) : s
+}
+
+/** Notes how long the newest thought has taken so far. */
+function thought(s: ConversationState, time: number): ConversationState {
+  const m = s.conversation.messages[streamingIndex(s.conversation.messages)]
+  const at = m?.parts.findLastIndex((p) => p.type === 'thinking') ?? -1
+  if (!m || at < 0 || at !== m.parts.length - 1) return s
+  const key = thoughtKey(m.id, at)
+  return spanned(s, key, { from: s.times[key]?.from ?? time, to: time })
+}
+
+/** A call that may have written a file makes what review shows old. */
+function wrote(
+  s: ConversationState,
+  e: Extract<AgentEvent, { kind: 'tool-result' }>,
+): ConversationState {
+  return e.isError || isExploration(e.name) ? s : { ...s, edits: s.edits + 1 }
 }
 
 function remember(

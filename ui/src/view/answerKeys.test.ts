@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Head } from './answerKeys'
+import type { Head } from '../store/review'
 import { installAnswerKeys } from './answerKeys'
 
 const answers: [string, boolean][] = []

@@ -2,10 +2,7 @@
 // queue, permissions before edits, and is deaf while somebody types, holds a
 // modifier, or has a menu or a dialog open. Source: ui.md 9.3.
 
-export interface Head {
-  kind: 'permission' | 'edit'
-  id: string
-}
+import type { Head } from '../store/review'
 
 /** Whether keys belong to a field just now. */
 export function isTyping(target: EventTarget | null): boolean {
@@ -16,7 +13,7 @@ export function isTyping(target: EventTarget | null): boolean {
   )
 }
 
-function overlayOpen(doc: Document): boolean {
+export function overlayOpen(doc: Document): boolean {
   return doc.querySelector('[role="dialog"], [role="menu"][data-state="open"]') !== null
 }
 

@@ -2,6 +2,7 @@
 
 import { createContext, useContext, useSyncExternalStore } from 'react'
 import { useStore } from 'zustand'
+import type { Reviews, ReviewsState } from '../store/reviews'
 import type { Actions, Bench, WindowState } from '../store/stores'
 
 const Context = createContext<Bench | undefined>(undefined)
@@ -21,6 +22,15 @@ export function useBench<T>(select: (s: WindowState) => T): T {
 
 export function useActions(): Actions {
   return useBenchObject().actions
+}
+
+/** Selects of what this window knows of reviews. */
+export function useReviews<T>(select: (s: ReviewsState) => T): T {
+  return useStore(useBenchObject().reviews.store, select)
+}
+
+export function useReviewActions(): Reviews {
+  return useBenchObject().reviews
 }
 
 const subscribeClock = (f: () => void): (() => void) => {

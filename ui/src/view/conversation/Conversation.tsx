@@ -1,13 +1,16 @@
-import { useEffect, useMemo } from 'react'
+import { Suspense, lazy, useEffect, useMemo } from 'react'
 import type { ConversationState } from '../../store/reduce'
+import { changedFiles, headOf, reviewCount } from '../../store/review'
 import { isPlanReady, lastWords } from '../../store/transcript'
 import { ErrorBoundary } from '../ErrorBoundary'
 import { Icon } from '../Icon'
 import { Link } from '../Link'
-import type { Head } from '../answerKeys'
 import { installAnswerKeys } from '../answerKeys'
-import { useActions, useBench } from '../bench'
+import { useActions, useBench, useReviews } from '../bench'
 import { Composer } from '../composer/Composer'
+import { CommentChips } from '../review/CommentChips'
+import { ReviewBar } from '../review/ReviewBar'
+import { useEditAnswer } from '../review/useEditAnswer'
 import { ConnectionBanner } from '../status/ConnectionBanner'
 import { Header } from './Header'
 import { FailedNote, SidecarNote } from './Notes'
@@ -15,6 +18,9 @@ import { PlanApproval } from './PlanApproval'
 import { PlanPanel } from './PlanPanel'
 import { Strip } from './Strip'
 import { Transcript } from './Transcript'
+
+// The diff view is a chunk of its own: most conversations never open it.
+const Review = lazy(() => import('../review/Review').then((m) => ({ default: m.Review })))
 
 /** The pane of one conversation. Keyed by its id where it is drawn. */
 export function ConversationPane({ id }: { id: string }) {
@@ -61,16 +67,22 @@ function Ready({ state }: { state: ConversationState }) {
   const row = useBench((s) => s.providers?.find((p) => p.row === c.row))
   const sidecar = useBench((s) => s.sidecar)
   const stopPressed = useBench((s) => s.stopPressed[id] !== undefined)
-  const { answer, answerEdit } = useActions()
+  const { answer } = useActions()
+  const answerEdit = useEditAnswer(id)
+  const openPath = useReviews((s) => s.open[id])
   const behindSidecar = row?.transport === 'sidecar'
   const stopping = c.status === 'active' && (c.stopping || stopPressed)
 
-  const head = useMemo((): Head | undefined => {
-    const permission = c.pending_permissions[0]
-    if (permission) return { kind: 'permission', id: permission.id }
-    const edit = c.pending_edits[0]
-    return edit ? { kind: 'edit', id: edit.id } : undefined
-  }, [c.pending_permissions, c.pending_edits])
+  const { pending_permissions, pending_edits, project_path } = c
+  const head = useMemo(
+    () => headOf({ pending_permissions, pending_edits, project_path }, openPath),
+    [pending_permissions, pending_edits, project_path, openPath],
+  )
+  const edited = useMemo(() => changedFiles(c.messages, project_path), [c.messages, project_path])
+  const count = useMemo(
+    () => reviewCount(edited, pending_edits, project_path),
+    [edited, pending_edits, project_path],
+  )
 
   useEffect(
     () =>
@@ -78,11 +90,15 @@ function Ready({ state }: { state: ConversationState }) {
         document,
         () => head,
         (h, yes) => {
-          if (h.kind === 'permission') answer(id, h.id, yes ? 'allow_once' : 'deny')
-          else answerEdit(id, h.id, yes ? 'apply' : 'reject')
+          if (h.kind === 'permission') {
+            answer(id, h.id, yes ? 'allow_once' : 'deny')
+            return
+          }
+          const edit = pending_edits.find((e) => e.id === h.id)
+          if (edit) answerEdit(edit, yes)
         },
       ),
-    [head, id, answer, answerEdit],
+    [head, id, pending_edits, answer, answerEdit],
   )
 
   const blocked = (() => {
@@ -110,9 +126,20 @@ function Ready({ state }: { state: ConversationState }) {
         provider={row?.label ?? c.row}
         stopping={stopping}
         sidecar={behindSidecar}
+        count={count}
       />
-      <PlanPanel items={c.plan} />
-      <Transcript key={id} state={state} readOnly={false} />
+      {openPath === undefined ? (
+        <>
+          <PlanPanel items={c.plan} />
+          <Transcript key={id} state={state} readOnly={false} />
+        </>
+      ) : (
+        <ErrorBoundary sentence="The review encountered an error.">
+          <Suspense fallback={<div className="center" role="status" />}>
+            <Review state={state} openPath={openPath} />
+          </Suspense>
+        </ErrorBoundary>
+      )}
       <LiveStatus state={state} stopping={stopping} />
       <footer className="stack">
         {c.retired_notice !== '' && (
@@ -124,6 +151,10 @@ function Ready({ state }: { state: ConversationState }) {
         {behindSidecar && sidecar && <SidecarNote sidecar={sidecar} />}
         <FailedNote conversation={c} />
         {isPlanReady(c) && <PlanApproval conversationId={id} />}
+        {openPath === undefined && (
+          <ReviewBar conversationId={id} count={count} behind={pending_permissions.length > 0} />
+        )}
+        <CommentChips conversationId={id} comments={c.diff_comments} />
         <Strip conversation={c} />
         <Composer key={id} state={state} blocked={blocked} />
       </footer>

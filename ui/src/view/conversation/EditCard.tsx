@@ -4,7 +4,9 @@ import type { DiffLine } from '../../store/diff'
 import { changedLines, diffLines } from '../../store/diff'
 import { projectRelative } from '../../store/tools'
 import { Icon } from '../Icon'
-import { useActions, useBench } from '../bench'
+import { keepLabel, pendingHunks } from '../../store/review'
+import { useBench, useReviewActions, useReviews } from '../bench'
+import { useEditAnswer } from '../review/useEditAnswer'
 import { Waiting } from './Waiting'
 
 // A diff of more is for the review surface; the card stays readable. Lines.
@@ -21,11 +23,15 @@ interface Props {
 
 /** A file write that waits: what would change, keep it or not. */
 export function EditCard({ conversationId, edit, project, readOnly, armed }: Props) {
-  const { answerEdit } = useActions()
+  const answer = useEditAnswer(conversationId)
+  const { show } = useReviewActions()
+  const ticks = useReviews((s) => s.ticks[edit.id])
+  const error = useReviews((s) => s.errors[edit.id]) ?? ''
   const busy = useBench((s) => s.answering[edit.id] === true)
   const lines = useMemo(() => diffLines(edit.before ?? '', edit.content), [edit])
   const { added, removed } = useMemo(() => changedLines(edit.before ?? '', edit.content), [edit])
   const path = projectRelative(edit.path, project)
+  const hunks = pendingHunks(edit).length
   return (
     <section
       className={readOnly ? 'perm watched' : 'perm'}
@@ -61,19 +67,33 @@ export function EditCard({ conversationId, edit, project, readOnly, armed }: Pro
             type="button"
             className="btn answer"
             aria-disabled={busy}
-            onClick={() => answerEdit(conversationId, edit.id, 'apply')}
+            onClick={() => answer(edit, true)}
           >
-            Keep {armed && <kbd className="kbd">Y</kbd>}
+            {keepLabel(edit, ticks)} {armed && <kbd className="kbd">Y</kbd>}
           </button>
           <button
             type="button"
             className="btn answer"
             aria-disabled={busy}
-            onClick={() => answerEdit(conversationId, edit.id, 'reject')}
+            onClick={() => answer(edit, false)}
           >
             Undo {armed && <kbd className="kbd">N</kbd>}
           </button>
+          <button
+            type="button"
+            className="btn quiet push"
+            title="Keep or undo each hunk, and comment on lines"
+            onClick={() => show(conversationId, path)}
+          >
+            {hunks > 1 ? `Review ${hunks} hunks` : 'Review'}
+          </button>
         </div>
+      )}
+      {error !== '' && (
+        <p className="note red warn" role="alert">
+          <Icon name="warn" className="i-s" />
+          <span>{error}</span>
+        </p>
       )}
     </section>
   )

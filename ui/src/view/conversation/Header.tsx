@@ -1,11 +1,13 @@
 import { DropdownMenu } from 'radix-ui'
 import { useState } from 'react'
 import type { Conversation } from '../../contract/model'
+import type { ReviewCount } from '../../store/review'
 import { markOf } from '../../store/sections'
 import { Icon } from '../Icon'
 import { useActions } from '../bench'
 import { Link } from '../Link'
 import { useNavigation } from '../navigate'
+import { DiffstatChip } from '../review/ReviewBar'
 import { DeleteDialog } from '../sidebar/DeleteDialog'
 import { RenameField } from '../sidebar/RenameField'
 import { StatusMark } from '../status/StatusMark'
@@ -16,13 +18,14 @@ interface Props {
   provider: string
   stopping: boolean
   sidecar: boolean
+  count: ReviewCount
 }
 
 const statusWords = { active: 'Active', idle: 'Idle', done: 'Done', failed: 'Failed' }
 
 /** Who this is, how it stands, and everything that is done seldom. */
-export function Header({ conversation: c, provider, stopping, sidecar }: Props) {
-  const { rename, archive, retry, changeModel, say } = useActions()
+export function Header({ conversation: c, provider, stopping, sidecar, count }: Props) {
+  const { rename, archive, retry, changeModel, removePattern, say } = useActions()
   const { go } = useNavigation()
   const [renaming, setRenaming] = useState(false)
   const [deleting, setDeleting] = useState(false)
@@ -68,6 +71,7 @@ export function Header({ conversation: c, provider, stopping, sidecar }: Props) 
       {c.archived && <span className="tag keep">Archived</span>}
       <span className="grow" />
       {sidecar && <SidecarChip />}
+      <DiffstatChip conversationId={id} count={count} />
       {parked > 0 && (
         <span
           className="count"
@@ -152,9 +156,16 @@ export function Header({ conversation: c, provider, stopping, sidecar }: Props) 
                 <hr />
                 <h4>Always allowed in this conversation</h4>
                 {c.allow_patterns.map((p) => (
-                  <p key={p} className="code-s px-2 py-1">
-                    {p}
-                  </p>
+                  <DropdownMenu.Item
+                    key={p}
+                    className="mi"
+                    aria-label={`Stop allowing ${p}`}
+                    title="Stop allowing this without asking"
+                    onSelect={() => removePattern(id, p)}
+                  >
+                    <span className="code-s grow cut">{p}</span>
+                    <Icon name="x" />
+                  </DropdownMenu.Item>
                 ))}
               </>
             )}
