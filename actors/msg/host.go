@@ -114,13 +114,17 @@ type HostSession struct {
 }
 
 // From a host to a conversation, in the order it happened, beside Emitted, Ask,
-// AskEdit and TurnClosed, which follows each terminal event.
+// AskEdit and TurnClosed, which follows each terminal event. A count that comes
+// late (contract.TurnSummary) is an Emitted of its own, ended turn: what was
+// billed is billed. Every Emitted is given back, whatever its turn.
 type (
 	// HostOpened says that a turn is with the program.
 	HostOpened struct{ Turn contract.TurnID }
 	// HostRefused says that a turn was not begun. Text is a plain sentence, the
 	// turn's error. Gone means that the session is not open there: the
-	// conversation opens it again.
+	// conversation opens it again. It may come behind HostOpened, when the
+	// program turns out to have lost the session; nothing of the turn was heard
+	// by then, and no TurnClosed follows.
 	HostRefused struct {
 		Turn contract.TurnID
 		Text string
