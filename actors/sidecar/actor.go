@@ -119,6 +119,8 @@ type facts struct {
 	Protocol int    `json:"protocol,omitempty"`
 	Sessions int    `json:"sessions"`
 	Waiting  int    `json:"waiting"`
+	// Behind counts conversations that the child has to wait for.
+	Behind int `json:"behind"`
 }
 
 // Messages to oneself.
@@ -413,7 +415,7 @@ func (a *actor) tellFacts() {
 
 func (a *actor) facts() facts {
 	open, waiting := a.core.counts()
-	f := facts{Sessions: open, Waiting: waiting}
+	f := facts{Sessions: open, Waiting: waiting, Behind: a.core.kept}
 	if talk := a.talk(); talk != nil && !a.core.over {
 		f.ChildPID = talk.PID()
 	}

@@ -528,3 +528,19 @@ func TestHost_FanOut(t *testing.T) {
 		})
 	}
 }
+
+// interface.md 6: the tree shows the child and how many sessions it has, and
+// forgets it when the host ends.
+func TestHost_Facts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "plain", nil)
+	r.talk("c-1", false)
+	r.open("c-1", "t-1", script(sayHi, sayDone))
+	r.closed("c-1", "t-1")
+	pid := strconv.Itoa(r.status(msg.StateRunning).Detail.(Ready).PID)
+	want := `sidecar {"child_pid":` + pid + `,"version":"0.1.0","protocol":11,"sessions":1,"waiting":0,"behind":0,"metas":["child"]}`
+	r.until("the facts", func() bool { return slices.Contains(r.facts, want) })
+	r.stop()
+	r.ended()
+	r.until("it is forgotten", func() bool { return r.facts[len(r.facts)-1] == "sidecar " })
+}

@@ -139,8 +139,9 @@ type host struct {
 	// dirty are the sessions with events that were not sent yet.
 	dirty []*session
 	free  int // Lines to give back.
-	// opened counts the sessions that are open.
-	opened int
+	// opened counts the sessions that are open, kept those whose lines are
+	// kept because their conversation is behind.
+	opened, kept int
 
 	ready *Ready
 	// refusal, once set, is the answer to every open: the child is incompatible
@@ -430,8 +431,9 @@ func (h *host) closing(id contract.ConversationID) {
 // close ends a session here and in the child. What it still says is nobody's.
 func (h *host) close(s *session) {
 	h.forget(s)
-	h.free += s.owed + s.lines
-	s.owed, s.lines, s.events = 0, 0, nil
+	h.release(s)
+	h.free += s.lines
+	s.lines, s.events = 0, nil
 	h.giveBack()
 	if !s.open || h.over {
 		return
@@ -477,10 +479,18 @@ func (h *host) ack(m msg.HostAck) {
 	}
 	s.out = max(0, s.out-m.N)
 	if s.out < msg.HostCredits {
-		h.free += s.owed
-		s.owed = 0
+		h.release(s)
 	}
 	h.giveBack()
+}
+
+// release gives the kept lines of a session back.
+func (h *host) release(s *session) {
+	if s.owed > 0 {
+		h.free += s.owed
+		h.kept--
+		s.owed = 0
+	}
 }
 
 // heard takes what the child did since the last time, in order.
@@ -766,6 +776,7 @@ func (h *host) flush(s *session) {
 	s.events = nil
 	if s.out++; s.out > msg.HostCredits {
 		if s.owed == 0 && s.lines > 0 {
+			h.kept++
 			h.do(later{behindDue{s.id, s.serial}, forBehind})
 		}
 		s.owed += s.lines

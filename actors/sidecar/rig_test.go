@@ -50,6 +50,8 @@ type rig struct {
 	why      string
 	heard    map[contract.ConversationID][]any
 	groups   map[string]*child.Group
+	// facts are what inspect was told, in order.
+	facts []string
 }
 
 // sink is a log that can be read.
@@ -105,10 +107,12 @@ func newRigWith(t testing.TB, env map[string]string, change func(*Options)) *rig
 	if change != nil {
 		change(&o)
 	}
-	var errSpawn error
-	r.boss, errSpawn = r.node.Spawn(func() gen.ProcessBehavior { return &boss{rig: r, options: o} }, gen.ProcessOptions{})
-	if errSpawn != nil {
-		t.Fatal(errSpawn)
+	var err error
+	if _, err = r.node.SpawnRegister(msg.Inspect, func() gen.ProcessBehavior { return &viewer{rig: r} }, gen.ProcessOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if r.boss, err = r.node.Spawn(func() gen.ProcessBehavior { return &boss{rig: r, options: o} }, gen.ProcessOptions{}); err != nil {
+		t.Fatal(err)
 	}
 	r.until("the host was spawned", func() bool { return r.host != gen.PID{} })
 	t.Cleanup(func() {
@@ -213,6 +217,19 @@ func (b *boss) HandleMessage(from gen.PID, message any) error {
 			_ = b.Send(name, msg.OwnerGone{Host: msg.Sidecar, PID: m.pid, Reason: m.why.Error()})
 		}
 		r.note(func() { r.why = m.why.Error(); clear(r.owned) })
+	}
+	return nil
+}
+
+// viewer takes what the host says for the tree.
+type viewer struct {
+	act.Actor
+	rig *rig
+}
+
+func (v *viewer) HandleMessage(_ gen.PID, message any) error {
+	if m, ok := message.(msg.Facts); ok {
+		v.rig.note(func() { v.rig.facts = append(v.rig.facts, m.Name+" "+string(m.Detail)) })
 	}
 	return nil
 }
