@@ -446,6 +446,11 @@ func (a *actor) request(from gen.PID, ref gen.Ref, request any) (answer any, now
 		a.archive(later)
 	case msg.Unfinished:
 		return a.index.unfinished(), true
+	case msg.ListProfiles, msg.SaveProfile, msg.CloneProfile, msg.DeleteProfile, msg.DefaultProfile:
+		if a.failed != nil {
+			return msg.ProfileList{Failure: contract.Fail(contract.CodeInternal, "%s", a.failed)}, true
+		}
+		a.profileRequest(m, later)
 	default:
 		a.Log().Warning("request not understood type=%T", request)
 		return msg.Done{Err: tell("The store was asked something it does not know. This is a fault of PacketBench; look at the log.")}, true

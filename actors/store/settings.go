@@ -253,6 +253,9 @@ func (s *settings) mergeApp(patch fields) (fields, *contract.Failure) {
 		if key == keyLaunches {
 			return nil, contract.BadParam(key, "this is counted by the service and cannot be set.")
 		}
+		if key == keyProfiles {
+			return nil, contract.BadParam(key, "profiles have methods of their own, save_profile and delete_profile.")
+		}
 		if key == "" || len(key) > 128 {
 			return nil, contract.BadParam("settings", "a key has 1 to 128 characters.")
 		}
