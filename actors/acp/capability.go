@@ -137,7 +137,7 @@ func (c capabilities) narrow(row contract.Capabilities) contract.Capabilities {
 // object is the members of a JSON object, none for anything else.
 func object(raw json.RawMessage) map[string]json.RawMessage {
 	var m map[string]json.RawMessage
-	if json.Unmarshal(raw, &m) != nil {
+	if !isObject(raw) || json.Unmarshal(raw, &m) != nil {
 		return nil
 	}
 	return m

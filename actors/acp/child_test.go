@@ -32,6 +32,7 @@ type shell struct {
 	in    chan any
 	quit  chan struct{}
 	begun time.Time
+	real  bool // The clock runs as it does.
 
 	mu     sync.Mutex
 	talk   *child.Talk
@@ -62,13 +63,20 @@ func launch(t *testing.T, switches ...string) *shell {
 	return sh
 }
 
-func (sh *shell) clock() time.Time { return sh.begun.Add(time.Since(sh.begun) * speed) }
+func (sh *shell) factor() time.Duration {
+	if sh.real {
+		return 1
+	}
+	return speed
+}
+
+func (sh *shell) clock() time.Time { return sh.begun.Add(time.Since(sh.begun) * sh.factor()) }
 
 func (sh *shell) run() {
 	for {
 		var timer <-chan time.Time
 		if due := sh.e.due(); !due.IsZero() {
-			timer = time.After(due.Sub(sh.clock()) / speed)
+			timer = time.After(due.Sub(sh.clock()) / sh.factor())
 		}
 		var in any
 		select {

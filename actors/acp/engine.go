@@ -3,6 +3,7 @@ package acp
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -112,7 +113,7 @@ type (
 	spawnFailed struct{ err error }
 	// line is one line of the engine's stdout.
 	line struct{ child.Line }
-	// unread says that the engine does not read what it is sent.
+	// unread says that a line could not be sent.
 	unread struct{ err error }
 	// exited is the end of the process, behind its last line.
 	exited struct{ child.Exit }
@@ -319,7 +320,9 @@ func (e *engine) next(in any, now time.Time) []effect {
 	case line:
 		e.line(in.Line)
 	case unread:
-		e.end("it does not read what it is sent")
+		if !errors.Is(in.err, child.ErrGone) { // Else its end is on the way.
+			e.end("it does not read what it is sent")
+		}
 	case exited:
 		e.exited(in.Exit)
 	case elapsed:
@@ -1040,12 +1043,18 @@ func (e *engine) notification(f frame) {
 }
 
 func (e *engine) update(params json.RawMessage) {
-	top := object(params)
-	s := e.byEngine[str(top["sessionId"])]
+	var p struct {
+		SessionID json.RawMessage `json:"sessionId"`
+		Update    json.RawMessage `json:"update"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	s := e.byEngine[str(p.SessionID)]
 	if s == nil {
 		return
 	}
-	u := decodeUpdate(top["update"])
+	u := decodeUpdate(p.Update)
 	switch str(u.Kind) {
 	case updateMode:
 		s.settings.takeMode(str(u.CurrentModeID))

@@ -1177,6 +1177,20 @@ func TestEngine_Halt(t *testing.T) {
 	}
 }
 
+// A line that met a dead engine does not hide why it died.
+func TestEngine_SentToTheDead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, Spec{Name: "x"})
+	r.start(answersAll)
+	r.running("c-1", "t-1")
+	if got := r.do(unread{child.ErrGone}); len(got) != 0 {
+		t.Fatalf("effects %v", got)
+	}
+	if got := failed(r.do(exited{child.Exit{Code: 4}})); got != "The engine stopped: exit code 4. Send again to continue." {
+		t.Errorf("error %q", got)
+	}
+}
+
 // An engine that stops reading is ended, once.
 func TestEngine_Unread(t *testing.T) {
 	t.Parallel()
@@ -1186,7 +1200,7 @@ func TestEngine_Unread(t *testing.T) {
 	if k := pick[kill](r.do(unread{child.ErrNotReading})); len(k) != 1 {
 		t.Fatalf("kills %v", k)
 	}
-	if again := r.do(unread{child.ErrGone}); len(again) != 0 {
+	if again := r.do(unread{child.ErrNotReading}); len(again) != 0 {
 		t.Errorf("again: %v", again)
 	}
 	if got := failed(r.do(exited{child.Exit{Signal: "SIGKILL"}})); got != "The engine stopped: it does not read what it is sent. Send again to continue." {

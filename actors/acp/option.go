@@ -179,7 +179,7 @@ func decodeCommands(list json.RawMessage) []Command {
 // array is the elements of a JSON array, nil for anything else.
 func array(raw json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
+	if len(raw) == 0 || json.Unmarshal(raw, &list) != nil {
 		return nil
 	}
 	return list

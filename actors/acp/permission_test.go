@@ -47,15 +47,29 @@ func TestAsk_Choose(t *testing.T) {
 		want     string
 		code     int
 	}{
-		{all, "allow_once", "o", 0}, {all, "allow_always", "A", 0}, {all, "deny", "r", 0}, {all, "reject", "r", 0}, {all, "reject_once", "r", 0}, {all, "reject_always", "R", 0},
-		{two, "allow_always", "o", 0}, {two, "reject_always", "r", 0},
-		{lasting, "allow_once", "", contract.CodeConflict}, {lasting, "allow_always", "A", 0}, {lasting, "deny", "R", 0},
-		{bare, "allow_once", "first", 0}, {bare, "allow_always", "first", 0}, {bare, "deny", "second", 0},
-		{one, "allow_once", "first", 0}, {one, "deny", "", 0},
-		{rejects, "allow_once", "", contract.CodeConflict}, {rejects, "allow_always", "", contract.CodeConflict},
+		{all, "allow_once", "o", 0},
+		{all, "allow_always", "A", 0},
+		{all, "deny", "r", 0},
+		{all, "reject", "r", 0},
+		{all, "reject_once", "r", 0},
+		{all, "reject_always", "R", 0},
+		{two, "allow_always", "o", 0},
+		{two, "reject_always", "r", 0},
+		{lasting, "allow_once", "", contract.CodeConflict},
+		{lasting, "allow_always", "A", 0},
+		{lasting, "deny", "R", 0},
+		{bare, "allow_once", "first", 0},
+		{bare, "allow_always", "first", 0},
+		{bare, "deny", "second", 0},
+		{one, "allow_once", "first", 0},
+		{one, "deny", "", 0},
+		{rejects, "allow_once", "", contract.CodeConflict},
+		{rejects, "allow_always", "", contract.CodeConflict},
 		{allows, "deny", "", 0},
-		{none, "deny", "", 0}, {none, "allow_once", "", contract.CodeConflict},
-		{all, "perhaps", "", contract.CodeBadParams}, {bare, "", "", contract.CodeBadParams},
+		{none, "deny", "", 0},
+		{none, "allow_once", "", contract.CodeConflict},
+		{all, "perhaps", "", contract.CodeBadParams},
+		{bare, "", "", contract.CodeBadParams},
 	} {
 		a := decodeAsk(json.RawMessage(`{"options":` + tc.options + `}`))
 		got, failure := a.choose(tc.decision)

@@ -155,7 +155,9 @@ func TestPromptUsage(t *testing.T) {
 		{`{"usage":{"inputTokens":-5,"outputTokens":1e99}}`, nil, &turnUsage{}},
 		{`{"_packetcode":{"usage":{"totalInput":"x"}}}`, nil, nil},
 		{`{"_packetcode":{"usage":null},"usage":[]}`, nil, nil},
-		{`null`, nil, nil}, {`{}`, nil, nil}, {``, nil, nil},
+		{`null`, nil, nil},
+		{`{}`, nil, nil},
+		{``, nil, nil},
 	} {
 		totals, turn := promptUsage(json.RawMessage(tc.result))
 		if !reflect.DeepEqual(totals, tc.totals) || !reflect.DeepEqual(turn, tc.turn) {

@@ -240,7 +240,7 @@ func chunkText(raw json.RawMessage) string {
 	var inner struct {
 		Text json.RawMessage `json:"text"`
 	}
-	if json.Unmarshal(block.Content, &inner) != nil {
+	if absent(block.Content) || json.Unmarshal(block.Content, &inner) != nil {
 		return ""
 	}
 	return str(inner.Text)
