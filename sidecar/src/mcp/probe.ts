@@ -30,7 +30,17 @@ export async function probe(server: McpServerConfig, options: ProbeOptions): Pro
     import('@modelcontextprotocol/sdk/client/index.js'),
     transportTo(server, options),
   ])
-  const client = new sdk.Client({ name: 'packetbench-trust-probe', version: '1.0.0' })
+  const client = new sdk.Client(
+    { name: 'packetbench-trust-probe', version: '1.0.0' },
+    // Servers offer more to a client that can more; a vendor's can all of this.
+    {
+      capabilities: {
+        roots: { listChanged: true },
+        elicitation: { form: {}, url: {} },
+        sampling: {},
+      },
+    },
+  )
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(), options.timeoutMs)
   try {

@@ -7,6 +7,7 @@ import { log, reason } from '../../log.js'
 import { toolName } from '../../mcp/names.js'
 import type { McpGrant } from '../types.js'
 import { ToolError } from './fence.js'
+import type { Schema } from './tools.js'
 
 /** Connecting, listing and a call may each take this long, ms. Source: mcp-state.md 3. */
 const REQUEST_MS = 30_000
@@ -22,8 +23,7 @@ export interface McpTool {
   readonly server: string
   readonly tool: string
   readonly description: string
-  readonly properties: Record<string, object>
-  readonly required: string[]
+  readonly schema: Schema
   /** Throws a ToolError where the tool itself failed. */
   readonly call: (args: Record<string, unknown>, signal: AbortSignal) => Promise<string>
 }
@@ -112,14 +112,30 @@ export class McpTools {
         server: name,
         tool: tool.name,
         description: tool.description ?? '',
-        properties: tool.inputSchema.properties,
-        required: [...tool.inputSchema.required],
+        schema: schemaIn(tool.inputSchema),
         call: async (given, signal) => {
           const decision = grant.decide(name, tool.name, given)
           if (!decision.allowed) throw new ToolError(decision.reason)
           return resultText(await server.callToolResult(tool.name, given, null, { signal }))
         },
       }))
+  }
+}
+
+/** A server's schema in the shape that the SDK wants; servers leave out what they do not need. */
+function schemaIn(given: unknown): Schema {
+  const schema = fieldsOf(given) ?? {}
+  const properties: Record<string, object> = {}
+  for (const [name, value] of Object.entries(fieldsOf(schema['properties']) ?? {})) {
+    properties[name] = fieldsOf(value) ?? {}
+  }
+  const { required } = schema
+  return {
+    ...schema,
+    type: 'object',
+    properties,
+    required: Array.isArray(required) ? required.filter((name) => typeof name === 'string') : [],
+    additionalProperties: true,
   }
 }
 

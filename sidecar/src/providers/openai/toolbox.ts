@@ -110,8 +110,8 @@ export class Toolbox {
     const asked = new Set<string>()
     return [...this.ownOffers(), ...mcp.map((tool) => this.mcpOffer(tool))]
       .filter((offer) => allowedTools.length === 0 || allowedTools.includes(offer.name))
-      .map((offer) =>
-        make({
+      .map((offer) => {
+        const made = make({
           name: offer.name,
           description: offer.description,
           parameters: offer.parameters,
@@ -131,8 +131,11 @@ export class Toolbox {
             log(`tool call refused tool=${offer.name}: ${reason(thrown)}`)
             return texts.invalidArguments
           },
-        }),
-      )
+        })
+        // The SDK writes "_" for "-", which would make one name of two.
+        made.name = offer.name
+        return made
+      })
   }
 
   private asks(offer: Offer): boolean {
@@ -201,12 +204,7 @@ export class Toolbox {
     return {
       name: tool.name,
       description: tool.description,
-      parameters: {
-        type: 'object',
-        properties: tool.properties,
-        required: tool.required,
-        additionalProperties: true,
-      },
+      parameters: tool.schema,
       risky: !this.options.mcp.verified(tool.server, tool.tool),
       run: async ({ input, reporter }) => ({
         output: await tool.call(fieldsOf(input) ?? {}, reporter.signal),
