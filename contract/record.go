@@ -1,6 +1,9 @@
 package contract
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Record is one conversation as its file holds it: conversations/<id>.json.
 // Keys are camelCase on disk (mcp-state.md 5). Keys this version does not know
@@ -53,7 +56,13 @@ type Record struct {
 	Edits                []string        `json:"openEdits,omitempty"`
 	Context              *ContextUse     `json:"contextUse,omitempty"`
 	RetiredNoticed       bool            `json:"retiredNoticed,omitempty"`
-	Messages             []RecordMessage `json:"messages"`
+	// Profile is what it was launched with; PromptLayers say of what
+	// SystemPrompt is made, in order. Ours.
+	Profile      string        `json:"profile,omitempty"`
+	PromptLayers []RecordLayer `json:"promptLayers,omitempty"`
+	// DiffComments wait for the next message.
+	DiffComments []RecordComment `json:"pendingDiffComments,omitempty"`
+	Messages     []RecordMessage `json:"messages"`
 
 	Extra map[string]json.RawMessage `json:"-"`
 }
@@ -109,6 +118,79 @@ type RecordCall struct {
 	DeniedBy      DecidedBy  `json:"deniedBy,omitempty"`
 
 	Extra map[string]json.RawMessage `json:"-"`
+}
+
+// RecordLayer is one layer of a Record's system prompt; Bytes is its length
+// there. The layers are joined by LayerJoint.
+type RecordLayer struct {
+	Kind   LayerKind `json:"kind"`
+	Source string    `json:"source,omitempty"`
+	Bytes  int       `json:"bytes"`
+	Note   string    `json:"note,omitempty"`
+}
+
+// LayerJoint stands between two layers of a system prompt. Source: mcp-state.md 8.
+const LayerJoint = "\n\n---\n\n"
+
+// RecordComment is a DiffComment as a file holds it. Source: mcp-state.md 5.
+type RecordComment struct {
+	ID        string   `json:"id"`
+	Path      string   `json:"path"`
+	Line      int      `json:"line"`
+	Side      DiffSide `json:"side"`
+	Text      string   `json:"text"`
+	CreatedAt int64    `json:"createdAt"`
+}
+
+// recordWorktree is a Worktree as a file holds it; other programs wrote the time
+// as a text. Source: mcp-state.md 5.
+type recordWorktree struct {
+	BasePath     string          `json:"basePath"`
+	WorktreePath string          `json:"worktreePath"`
+	Branch       string          `json:"branch"`
+	BaseBranch   string          `json:"baseBranch,omitempty"`
+	CreatedAt    json.RawMessage `json:"createdAt,omitempty"`
+	State        string          `json:"state"`
+	PRNumber     int             `json:"prNumber,omitempty"`
+	PRURL        string          `json:"prUrl,omitempty"`
+}
+
+// DecodeWorktree reads the worktree of a Record. One that cannot be read is
+// shown as none; the file keeps it.
+func DecodeWorktree(raw json.RawMessage) *Worktree {
+	var r recordWorktree
+	if json.Unmarshal(raw, &r) != nil || r.WorktreePath == "" {
+		return nil
+	}
+	w := &Worktree{
+		BasePath: r.BasePath, WorktreePath: r.WorktreePath, Branch: r.Branch, BaseBranch: r.BaseBranch, State: r.State,
+		PRNumber: r.PRNumber, PRURL: r.PRURL,
+	}
+	var ms int64
+	if json.Unmarshal(r.CreatedAt, &ms) == nil {
+		// What RFC 3339 cannot write would make a whole list unreadable.
+		if t := time.UnixMilli(ms).UTC(); t.Year() >= 1 && t.Year() <= 9999 {
+			w.CreatedAt = t
+		}
+		return w
+	}
+	if json.Unmarshal(r.CreatedAt, &w.CreatedAt) != nil {
+		w.CreatedAt = time.Time{}
+	}
+	return w
+}
+
+// EncodeWorktree writes the worktree of a Record.
+func EncodeWorktree(w Worktree) json.RawMessage {
+	at, _ := json.Marshal(w.CreatedAt.UnixMilli()) // A number: cannot fail.
+	raw, err := Marshal(recordWorktree{
+		BasePath: w.BasePath, WorktreePath: w.WorktreePath, Branch: w.Branch, BaseBranch: w.BaseBranch, CreatedAt: at, State: w.State,
+		PRNumber: w.PRNumber, PRURL: w.PRURL,
+	})
+	if err != nil {
+		return nil // Texts and numbers: cannot fail.
+	}
+	return raw
 }
 
 type (

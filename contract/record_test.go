@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 const recordJSON = `{"id":"c-1","title":"a <b>","agent":"api-demo","mode":"api","provider":"demo","model":"m","projectPath":"a b",` +
@@ -123,4 +124,28 @@ func sameKeys(a, b map[string]json.RawMessage) bool {
 		return out
 	}
 	return reflect.DeepEqual(keys(a), keys(b))
+}
+
+// What is written is read back, and what other programs wrote too.
+func TestWorktree(t *testing.T) {
+	t.Parallel()
+	at := time.UnixMilli(1788177600123).UTC()
+	want := Worktree{BasePath: "/p", WorktreePath: "/p/.pkt-worktrees/c", Branch: "pkt/c", BaseBranch: "main", CreatedAt: at, State: "active", PRNumber: 7, PRURL: "https://x"}
+	if got := DecodeWorktree(EncodeWorktree(want)); got == nil || *got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for raw, want := range map[string]*Worktree{
+		`null`:                  nil,
+		`{"basePath":"/p"}`:     nil,
+		`7`:                     nil,
+		`{"worktreePath":"/w"}`: {WorktreePath: "/w"},
+		`{"worktreePath":"/w","createdAt":"2026-09-01T00:00:00Z"}`: {WorktreePath: "/w", CreatedAt: time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)},
+		`{"worktreePath":"/w","createdAt":"soon"}`:                 {WorktreePath: "/w"},
+		`{"worktreePath":"/w","createdAt":9e17}`:                   {WorktreePath: "/w"},
+	} {
+		got := DecodeWorktree(json.RawMessage(raw))
+		if (got == nil) != (want == nil) || got != nil && *got != *want {
+			t.Errorf("%s: %+v, want %+v", raw, got, want)
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package conversation
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -367,12 +366,7 @@ func Summary(r *contract.Record) contract.Summary {
 		parent := r.ParentConversationID
 		s.ParentSessionID = &parent
 	}
-	if len(r.Worktree) > 0 {
-		var w contract.Worktree
-		if json.Unmarshal(r.Worktree, &w) == nil {
-			s.Worktree = &w
-		}
-	}
+	s.Worktree = contract.DecodeWorktree(r.Worktree)
 	s.RetiredNotice, _ = contract.Retired(r.Agent)
 	return s
 }

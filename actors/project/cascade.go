@@ -13,9 +13,6 @@ import (
 // prompt. Source: mcp-state.md 8.
 const MaxCascadeBytes = 32 << 10
 
-// LayerJoint stands between two layers of a system prompt. Source: mcp-state.md 8.
-const LayerJoint = "\n\n---\n\n"
-
 // guides are the files of one folder, in their order. Source: mcp-state.md 8.
 var guides = []string{"CLAUDE.md", "AGENTS.md", "AGENTS.override.md"}
 
@@ -105,7 +102,7 @@ func (c *cascade) add(source, text string, cut bool) {
 	c.texts[text] = true
 	layer := contract.PromptLayer{Kind: contract.LayerCascade, Source: source, Text: "<!-- " + strings.ReplaceAll(source, "--", "- -") + " -->\n" + text}
 	if len(c.layers) > 0 {
-		c.left -= len(LayerJoint)
+		c.left -= len(contract.LayerJoint)
 	}
 	if cut || len(layer.Text) > c.left {
 		note := fmt.Sprintf("\n\n[Cut here: the instructions for agents have more than %d KiB.]", MaxCascadeBytes>>10)

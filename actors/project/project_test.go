@@ -156,7 +156,7 @@ func TestCascade_Cap(t *testing.T) {
 	if len(got) != 2 || got[0].Note != "" || got[1].Note == "" {
 		t.Fatalf("%d layers: %q", len(got), sources(got))
 	}
-	total := len(got[0].Text) + len(LayerJoint) + len(got[1].Text)
+	total := len(got[0].Text) + len(contract.LayerJoint) + len(got[1].Text)
 	if total > MaxCascadeBytes || total < MaxCascadeBytes-8 || !utf8.ValidString(got[1].Text) || !strings.HasSuffix(got[1].Text, "KiB.]") {
 		t.Errorf("%d bytes, ends in %q", total, got[1].Text[len(got[1].Text)-80:])
 	}

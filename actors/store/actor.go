@@ -55,6 +55,7 @@ const (
 	laneTrust    = "trust"
 	laneIndex    = "index"
 	laneStats    = "sidecar"
+	laneSearch   = "search"
 	laneOf       = "conversation:"
 )
 
@@ -446,6 +447,12 @@ func (a *actor) request(from gen.PID, ref gen.Ref, request any) (answer any, now
 		a.archive(later)
 	case msg.Unfinished:
 		return a.index.unfinished(), true
+	case msg.Search:
+		all := a.index.list()
+		a.do(laneSearch, func() func() {
+			found := a.shelf.search(m.Params, all, a.opt.Now().Add(searchLimit))
+			return func() { later(found) }
+		})
 	case msg.ListProfiles, msg.SaveProfile, msg.CloneProfile, msg.DeleteProfile, msg.DefaultProfile:
 		if a.failed != nil {
 			return msg.ProfileList{Failure: contract.Fail(contract.CodeInternal, "%s", a.failed)}, true
@@ -530,7 +537,7 @@ func (a *actor) relist(id contract.ConversationID, got loaded) {
 		title: r.Title, model: r.Model, project: r.ProjectPath, row: r.Agent, provider: r.Provider, status: r.Status,
 		parent: r.ParentConversationID, turn: r.OpenTurn, archived: r.Archived, pinned: r.Pinned,
 		created: r.CreatedAt, updated: r.UpdatedAt,
-		queued: len(r.QueuedMessages), prompts: len(r.Prompts), edits: len(r.Edits), worktree: worktreeOf(r.Worktree),
+		queued: len(r.QueuedMessages), prompts: len(r.Prompts), edits: len(r.Edits), worktree: contract.DecodeWorktree(r.Worktree),
 	}
 	var live *compact
 	if e := a.index.entries[id]; e != nil {

@@ -144,7 +144,7 @@ func (h *head) set(key string, raw json.RawMessage) error {
 	case "openEdits":
 		return count(raw, &h.edits)
 	case "worktree":
-		h.worktree = worktreeOf(raw)
+		h.worktree = contract.DecodeWorktree(raw)
 		return nil
 	default:
 		return nil
@@ -173,32 +173,6 @@ func count(raw json.RawMessage, n *int) error {
 	}
 	*n = len(list)
 	return nil
-}
-
-// worktreeOf reads the worktree of a file, camelCase, for a summary. One that
-// cannot be read is shown as none; the conversation itself keeps it.
-func worktreeOf(raw json.RawMessage) *contract.Worktree {
-	var w struct {
-		BasePath     string          `json:"basePath"`
-		WorktreePath string          `json:"worktreePath"`
-		Branch       string          `json:"branch"`
-		BaseBranch   string          `json:"baseBranch"`
-		CreatedAt    json.RawMessage `json:"createdAt"`
-		State        string          `json:"state"`
-	}
-	if json.Unmarshal(raw, &w) != nil || w.WorktreePath == "" {
-		return nil
-	}
-	out := &contract.Worktree{BasePath: w.BasePath, WorktreePath: w.WorktreePath, Branch: w.Branch, BaseBranch: w.BaseBranch, State: w.State}
-	var ms int64
-	if json.Unmarshal(w.CreatedAt, &ms) == nil {
-		out.CreatedAt = moment(ms)
-		return out
-	}
-	if json.Unmarshal(w.CreatedAt, &out.CreatedAt) != nil {
-		out.CreatedAt = time.Time{}
-	}
-	return out
 }
 
 // moment is a time of a file, in ms since 1970. One that RFC 3339 cannot write,

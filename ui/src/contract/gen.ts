@@ -1601,6 +1601,14 @@ export interface Record {
   openEdits?: string[]
   contextUse?: ContextUse
   retiredNoticed?: boolean
+  /**
+   * Profile is what it was launched with; PromptLayers say of what
+   * SystemPrompt is made, in order. Ours.
+   */
+  profile?: string
+  promptLayers?: RecordLayer[]
+  /** DiffComments wait for the next message. */
+  pendingDiffComments?: RecordComment[]
   messages: RecordMessage[]
 }
 
@@ -1652,6 +1660,30 @@ export interface RecordCall {
   linesAdded?: number
   linesRemoved?: number
   deniedBy?: DecidedBy
+}
+
+/**
+ * RecordLayer is one layer of a Record's system prompt; Bytes is its length
+ * there. The layers are joined by LayerJoint.
+ */
+export interface RecordLayer {
+  kind: LayerKind
+  source?: string
+  bytes: number
+  note?: string
+}
+
+/** LayerJoint stands between two layers of a system prompt. Source: mcp-state.md 8. */
+export const LayerJoint = '\u000a\u000a---\u000a\u000a'
+
+/** RecordComment is a DiffComment as a file holds it. Source: mcp-state.md 5. */
+export interface RecordComment {
+  id: string
+  path: string
+  line: number
+  side: DiffSide
+  text: string
+  createdAt: number
 }
 
 // review.go
