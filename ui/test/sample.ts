@@ -65,6 +65,7 @@ export function sampleConversation(change: Partial<Conversation> = {}): Conversa
       imageAttachments: true,
       remote: false,
       canRename: true,
+      canFork: true,
       canCancelTurn: true,
     },
     ...change,

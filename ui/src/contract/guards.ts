@@ -319,6 +319,7 @@ function readCapabilities(v: unknown): Capabilities {
     imageAttachments: bool(r.imageAttachments),
     remote: bool(r.remote),
     canRename: bool(r.canRename),
+    canFork: bool(r.canFork),
     canCancelTurn: bool(r.canCancelTurn),
   }
 }

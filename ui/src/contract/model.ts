@@ -88,6 +88,7 @@ export type Capabilities = Pick<
   | 'imageAttachments'
   | 'remote'
   | 'canRename'
+  | 'canFork'
   | 'canCancelTurn'
 > & { models: Model[] }
 

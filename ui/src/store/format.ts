@@ -8,6 +8,13 @@ export function tokens(n: number): string {
   return short(n / 1_000_000, 'M')
 }
 
+/** $3 in · $15 out, per million tokens; empty where there is no price. */
+export function price(p: { input: number; output: number }): string {
+  if (p.input === 0 && p.output === 0) return ''
+  const usd = (n: number): string => `$${Number(n.toFixed(3))}`
+  return `${usd(p.input)} in · ${usd(p.output)} out`
+}
+
 /** now, 4m, 3h, 2d. */
 export function age(iso: string, now: number): string {
   const minutes = Math.floor((now - Date.parse(iso)) / 60_000)
@@ -24,6 +31,11 @@ export function clock(ms: number): string {
   const h = Math.floor(s / 3600)
   const m = Math.floor((s % 3600) / 60)
   return h > 0 ? `${h}:${two(m)}:${two(s % 60)}` : `${m}:${two(s % 60)}`
+}
+
+/** How long something took: 9 s, 12.4 s, 1:05. */
+export function seconds(ms: number): string {
+  return ms < 60_000 ? `${Number((Math.max(0, ms) / 1000).toFixed(1))} s` : clock(ms)
 }
 
 /** The last folder of a path, the whole when there is none. */

@@ -15,9 +15,11 @@ import type { OutboxItem } from './outbox'
 import { familyOf, isExploration } from './tools'
 
 export type Step =
-  | { type: 'thinking'; key: string; text: string; live: boolean }
+  | { type: 'thinking'; key: string; text: string; part: number; live: boolean }
   | { type: 'explore'; key: string; calls: ToolCall[]; live: boolean }
   | { type: 'tool'; key: string; call: ToolCall }
+  | { type: 'tasks'; key: string; calls: ToolCall[] }
+  | { type: 'agent'; key: string; call: ToolCall }
   | { type: 'edits'; key: string; calls: ToolCall[] }
   | { type: 'edited'; key: string; calls: ToolCall[] }
   | { type: 'text'; key: string; text: string; live: boolean }
@@ -127,6 +129,19 @@ export function stepsOf(message: Message): Step[] {
       } else steps.push({ type: 'edits', key: `e:${call.id}`, calls: [call] })
       return
     }
+    const family = familyOf(call.name)
+    if (family === 'tasks' && call.status !== 'error') {
+      // The newest list stands for all of the message, where the first one was.
+      const at = steps.findIndex((s) => s.type === 'tasks')
+      const known = steps[at]
+      if (known?.type === 'tasks') steps[at] = { ...known, calls: [...known.calls, call] }
+      else steps.push({ type: 'tasks', key: 'tasks', calls: [call] })
+      return
+    }
+    if (family === 'agent' && !call.denied_by) {
+      steps.push({ type: 'agent', key: `t:${call.id}`, call })
+      return
+    }
     steps.push({ type: 'tool', key: `t:${call.id}`, call })
   }
 
@@ -146,7 +161,7 @@ export function stepsOf(message: Message): Step[] {
         // A part boundary inside one run of thought is not a new thought.
         if (last?.type === 'thinking')
           steps.splice(-1, 1, { ...last, text: last.text + '\n\n' + text })
-        else steps.push({ type: 'thinking', key: `p:${i}`, text, live: false })
+        else steps.push({ type: 'thinking', key: `p:${i}`, text, part: i, live: false })
         return
       }
       case 'tool': {
@@ -162,7 +177,8 @@ export function stepsOf(message: Message): Step[] {
   })
   // A transcript without parts (imported, or of an older file) still reads.
   if (thoughtAt === 0 && message.thinking.trim() !== '') {
-    steps.unshift({ type: 'thinking', key: 'thinking', text: message.thinking, live: false })
+    const text = message.thinking
+    steps.unshift({ type: 'thinking', key: 'thinking', text, part: -1, live: false })
   }
   for (const call of byId.values()) if (counts(call)) pushTool(call)
   if (textAt === 0 && content.trim() !== '') {
@@ -191,13 +207,18 @@ function place(steps: Step[], message: Message, id: string, step: Step): boolean
   if (!message.tool_calls.some((t) => t.id === id)) return false
   const at = steps.findIndex(
     (s) =>
-      (s.type === 'tool' && s.call.id === id) ||
-      ((s.type === 'edits' || s.type === 'explore') && s.calls.some((c) => c.id === id)),
+      ((s.type === 'tool' || s.type === 'agent') && s.call.id === id) ||
+      ((s.type === 'edits' || s.type === 'explore' || s.type === 'tasks') &&
+        s.calls.some((c) => c.id === id)),
   )
   const found = steps[at]
   if (!found) {
     steps.push(step)
-  } else if (found.type === 'tool' || (found.type === 'edits' && found.calls.length === 1)) {
+  } else if (
+    found.type === 'tool' ||
+    found.type === 'agent' ||
+    (found.type === 'edits' && found.calls.length === 1)
+  ) {
     // The card stands for the call while it waits.
     steps.splice(at, 1, step)
   } else {
@@ -206,15 +227,57 @@ function place(steps: Step[], message: Message, id: string, step: Step): boolean
   return true
 }
 
+const isAnswer = (m: Message): boolean => m.role === 'assistant'
+
+/** A transcript's words: what a search in it looks through. */
+export function wordsOf(row: Row): string {
+  switch (row.type) {
+    case 'user':
+    case 'system':
+      return row.message.content
+    case 'outbox':
+      return row.item.text
+    case 'turn': {
+      const calls = row.message.tool_calls.map((t) => `${t.name} ${t.input} ${t.content}`)
+      return [row.message.thinking, row.message.content, ...calls].join('\n')
+    }
+    case 'prompts':
+      return ''
+  }
+}
+
+const lowered = new WeakMap<object, string>()
+
+/** The rows that hold a text, without regard to case; none for no text. */
+export function findRows(rows: readonly Row[], wanted: string): number[] {
+  const needle = wanted.trim().toLowerCase()
+  if (needle === '') return []
+  return rows.flatMap((row, i) => {
+    // A message that did not change keeps its object, and so its words.
+    const key = 'message' in row ? row.message : row
+    let words = lowered.get(key)
+    if (words === undefined) {
+      words = wordsOf(row).toLowerCase()
+      lowered.set(key, words)
+    }
+    return words.includes(needle) ? [i] : []
+  })
+}
+
 /** All rows, oldest first. */
-export function deriveRows(state: ConversationState, outbox: OutboxItem[]): Row[] {
+export function deriveRows(
+  state: ConversationState,
+  outbox: OutboxItem[],
+  /** The newest messages where a window shows not all of them. */
+  messages: Message[] = state.conversation.messages,
+): Row[] {
   const c = state.conversation
   const rows: Row[] = []
   const permissions = [...c.pending_permissions]
   const edits = [...c.pending_edits]
-  const lastAssistant = c.messages.findLastIndex((m) => m.role === 'assistant')
-  let turn = 0
-  c.messages.forEach((message, index) => {
+  const lastAssistant = messages.findLastIndex((m) => m.role === 'assistant')
+  let turn = c.messages.slice(0, c.messages.length - messages.length).filter(isAnswer).length
+  messages.forEach((message, index) => {
     if (message.role === 'user') {
       rows.push({ type: 'user', key: message.id, message })
       return
@@ -247,7 +310,7 @@ export function deriveRows(state: ConversationState, outbox: OutboxItem[]): Row[
       steps = [...steps, { type: 'rate', key: 'rate', limit: c.rate_limited }]
     }
     const key = message.turn_id === '' ? message.id : `turn:${message.turn_id}`
-    const fate = fateOf(c.messages, index, state.failed)
+    const fate = fateOf(messages, index, state.failed)
     const last = index === lastAssistant
     rows.push({ type: 'turn', key, message, steps, number: turn, last, fate })
   })

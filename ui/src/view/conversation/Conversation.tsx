@@ -1,4 +1,4 @@
-import { Suspense, lazy, useEffect, useMemo } from 'react'
+import { Suspense, lazy, useEffect, useMemo, useState } from 'react'
 import type { ConversationState } from '../../store/reduce'
 import { changedFiles, headOf, reviewCount } from '../../store/review'
 import { isPlanReady, lastWords } from '../../store/transcript'
@@ -6,7 +6,7 @@ import { ErrorBoundary } from '../ErrorBoundary'
 import { Icon } from '../Icon'
 import { Link } from '../Link'
 import { installAnswerKeys } from '../answerKeys'
-import { useActions, useBench, useReviews } from '../bench'
+import { useActions, useBench, useReviewActions, useReviews } from '../bench'
 import { Composer } from '../composer/Composer'
 import { CommentChips } from '../review/CommentChips'
 import { ReviewBar } from '../review/ReviewBar'
@@ -68,8 +68,11 @@ function Ready({ state }: { state: ConversationState }) {
   const sidecar = useBench((s) => s.sidecar)
   const stopPressed = useBench((s) => s.stopPressed[id] !== undefined)
   const { answer } = useActions()
+  const { close } = useReviewActions()
   const answerEdit = useEditAnswer(id)
   const openPath = useReviews((s) => s.open[id])
+  const [finding, setFinding] = useState(false)
+  useFindKey(() => setFinding(true))
   const behindSidecar = row?.transport === 'sidecar'
   const stopping = c.status === 'active' && (c.stopping || stopPressed)
 
@@ -127,11 +130,21 @@ function Ready({ state }: { state: ConversationState }) {
         stopping={stopping}
         sidecar={behindSidecar}
         count={count}
+        onFind={() => {
+          close(id)
+          setFinding(true)
+        }}
       />
       {openPath === undefined ? (
         <>
           <PlanPanel items={c.plan} />
-          <Transcript key={id} state={state} readOnly={false} />
+          <Transcript
+            key={id}
+            state={state}
+            readOnly={false}
+            finding={finding}
+            onFound={() => setFinding(false)}
+          />
         </>
       ) : (
         <ErrorBoundary sentence="The review encountered an error.">
@@ -160,6 +173,20 @@ function Ready({ state }: { state: ConversationState }) {
       </footer>
     </>
   )
+}
+
+/** The browser's own search sees only what is near the view. */
+function useFindKey(open: () => void): void {
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent): void => {
+      if (e.defaultPrevented || e.altKey || e.shiftKey || !(e.ctrlKey || e.metaKey)) return
+      if (e.code !== 'KeyF') return
+      e.preventDefault()
+      open()
+    }
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
+  })
 }
 
 /** One polite sentence for those who listen instead of look. */

@@ -1,14 +1,15 @@
-import { useState } from 'react'
 import type { ToolCall } from '../../contract/model'
+import type { TranscriptDensity } from '../../store/prefs'
 import type { ToolFamily } from '../../store/tools'
 import { familyOf, projectRelative, targetOf } from '../../store/tools'
 import { exploreLine } from '../../store/transcript'
-import { Icon } from '../Icon'
+import { Fold } from './Fold'
 
 interface Props {
   calls: ToolCall[]
   live: boolean
   project: string
+  density: TranscriptDensity
 }
 
 const headings: [ToolFamily, string][] = [
@@ -18,27 +19,25 @@ const headings: [ToolFamily, string][] = [
 ]
 
 /** All looking around of one message, live and settled, as one line. */
-export function ExploreLine({ calls, live, project }: Props) {
-  const [open, setOpen] = useState(false)
+export function ExploreLine({ calls, live, project, density }: Props) {
   const { text, failed } = exploreLine(calls, live)
-  return (
+  const head = (
     <>
-      <button type="button" className="line" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <span>{text}</span>
-        {failed > 0 && <span className="red">· {failed} failed</span>}
-        <Icon name={open ? 'down' : 'right'} className="chev" />
-      </button>
-      {open && (
-        <dl className="look">
-          {headings.map(([family, heading]) => {
-            const mine = calls.filter((c) => familyOf(c.name) === family)
-            return mine.map((c, i) => (
-              <Entry key={c.id} heading={i === 0 ? heading : ''} call={c} project={project} />
-            ))
-          })}
-        </dl>
-      )}
+      <span>{text}</span>
+      {failed > 0 && <span className="red">· {failed} failed</span>}
     </>
+  )
+  return (
+    <Fold density={density} bare head={head}>
+      <dl className="look">
+        {headings.map(([family, heading]) => {
+          const mine = calls.filter((c) => familyOf(c.name) === family)
+          return mine.map((c, i) => (
+            <Entry key={c.id} heading={i === 0 ? heading : ''} call={c} project={project} />
+          ))
+        })}
+      </dl>
+    </Fold>
   )
 }
 

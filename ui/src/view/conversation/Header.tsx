@@ -19,12 +19,13 @@ interface Props {
   stopping: boolean
   sidecar: boolean
   count: ReviewCount
+  onFind: () => void
 }
 
 const statusWords = { active: 'Active', idle: 'Idle', done: 'Done', failed: 'Failed' }
 
 /** Who this is, how it stands, and everything that is done seldom. */
-export function Header({ conversation: c, provider, stopping, sidecar, count }: Props) {
+export function Header({ conversation: c, provider, stopping, sidecar, count, onFind }: Props) {
   const { rename, archive, retry, changeModel, removePattern, say } = useActions()
   const { go } = useNavigation()
   const [renaming, setRenaming] = useState(false)
@@ -140,6 +141,11 @@ export function Header({ conversation: c, provider, stopping, sidecar, count }: 
                 </DropdownMenu.Portal>
               </DropdownMenu.Sub>
             )}
+            <DropdownMenu.Item className="mi" onSelect={onFind}>
+              <Icon name="search" />
+              <span className="grow">Search in conversation</span>
+              <kbd className="kbd">Ctrl+F</kbd>
+            </DropdownMenu.Item>
             <DropdownMenu.Item
               className="mi"
               onSelect={() => {

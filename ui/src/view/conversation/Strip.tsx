@@ -1,5 +1,8 @@
+import type { ProjectMCP } from '../../contract/gen'
 import type { Conversation } from '../../contract/model'
 import { baseName } from '../../store/format'
+import { homeOf } from '../../store/sections'
+import { GitChip } from '../GitChip'
 import { Icon } from '../Icon'
 
 // The circumference of the ring's circle, radius 6.
@@ -16,16 +19,19 @@ export function Strip({ conversation: c }: { conversation: Conversation }) {
     <div className="strip" role="group" aria-label="What this conversation works on">
       <span className="chip" title={c.project_path}>
         <Icon name="folder" />
-        <span className="cut">
-          {c.project_path === '' ? '(no project)' : baseName(c.project_path)}
-        </span>
+        <span className="cut">{c.project_path === '' ? '(no project)' : baseName(homeOf(c))}</span>
       </span>
-      {c.worktree && (
-        <span className="chip" title={c.worktree.worktree_path}>
-          <Icon name="branch" />
-          <span className="cut">{c.worktree.branch}</span>
-        </span>
+      {c.git ? (
+        <GitChip git={c.git} title={c.worktree?.worktree_path ?? ''} />
+      ) : (
+        c.worktree && (
+          <span className="chip" title={c.worktree.worktree_path}>
+            <Icon name="branch" />
+            <span className="cut">{c.worktree.branch}</span>
+          </span>
+        )
       )}
+      {c.mcp && <McpChip mcp={c.mcp} />}
       {use && share !== undefined && use.used > 0 && (
         <span
           className="end chip num"
@@ -50,5 +56,24 @@ export function Strip({ conversation: c }: { conversation: Conversation }) {
         </span>
       )}
     </div>
+  )
+}
+
+/** How many MCP servers it has, and which; read only. */
+function McpChip({ mcp }: { mcp: ProjectMCP }) {
+  const errors = mcp.read_errors.length
+  const about = [
+    ...mcp.servers.map((s) => `${s.name} (${s.transport}, ${s.scope})`),
+    ...mcp.read_errors.map((e) => `${e.path}: ${e.message}`),
+  ]
+  if (about.length === 0) about.push('No MCP servers sourced')
+  return (
+    <span className={errors > 0 ? 'chip amber' : 'chip'} title={about.join('\n')}>
+      <Icon name="plug" />
+      <span className="num">
+        MCP {mcp.servers.length}
+        {errors > 0 && ` (!${errors})`}
+      </span>
+    </span>
   )
 }

@@ -1,14 +1,16 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import type { CacheSnapshot, VirtualizerHandle } from 'virtua'
 import { Virtualizer } from 'virtua'
+import { trimOf, trimmed } from '../../store/desk'
 import type { OutboxItem } from '../../store/outbox'
 import type { ConversationState } from '../../store/reduce'
 import type { Row } from '../../store/transcript'
-import { deriveRows } from '../../store/transcript'
+import { deriveRows, findRows } from '../../store/transcript'
 import { Icon } from '../Icon'
 import { useActions, useBench } from '../bench'
 import { StatusMark } from '../status/StatusMark'
 import { Bubble, OutboxBubble } from './Bubble'
+import { FindBar } from './FindBar'
 import { ResolvedLine } from './ResolvedLine'
 import { SystemLine } from './SystemLine'
 import type { TurnContext } from './Turn'
@@ -34,10 +36,13 @@ interface Props {
   readOnly: boolean
   /** Short transcripts sit at the end, next to the composer; or at the top. */
   top?: boolean
+  /** Whether the search is open; absent where there is none. */
+  finding?: boolean
+  onFound?: () => void
 }
 
 /** The rows of a conversation, of which only those near the view exist. */
-export function Transcript({ state, readOnly, top = false }: Props) {
+export function Transcript({ state, readOnly, top = false, finding = false, onFound }: Props) {
   const c = state.conversation
   const id = c.session_id
   const all = useBench((s) => s.outbox)
@@ -45,8 +50,14 @@ export function Transcript({ state, readOnly, top = false }: Props) {
     const mine = all.filter((x) => x.conversationId === id && x.state !== 'sending')
     return mine.length === 0 ? noItems : mine
   }, [all, id])
-  const rows = useMemo(() => deriveRows(state, outbox), [state, outbox])
-  const { answerAll } = useActions()
+  const trim = useBench((s) => trimOf(s.trims, id))
+  const density = useBench((s) => s.prefs.transcript)
+  const { shown, hidden: trimmedAway } = useMemo(
+    () => trimmed(c.messages, trim),
+    [c.messages, trim],
+  )
+  const rows = useMemo(() => deriveRows(state, outbox, shown), [state, outbox, shown])
+  const { answerAll, untrim } = useActions()
 
   const scroller = useRef<HTMLDivElement>(null)
   const list = useRef<VirtualizerHandle>(null)
@@ -134,9 +145,23 @@ export function Transcript({ state, readOnly, top = false }: Props) {
       patterns: c.allow_patterns,
       baselines: state.baselines,
       readOnly,
+      density,
+      canFork: c.capabilities.canFork && c.retired_notice === '',
+      active: c.status === 'active',
       armed,
     }),
-    [id, c.project_path, c.allow_patterns, state.baselines, readOnly, armed],
+    [
+      id,
+      c.project_path,
+      c.allow_patterns,
+      c.capabilities.canFork,
+      c.retired_notice,
+      c.status,
+      state.baselines,
+      readOnly,
+      density,
+      armed,
+    ],
   )
   const keep = useMemo(() => {
     const wanted = rows.flatMap((r, i) =>
@@ -155,6 +180,12 @@ export function Transcript({ state, readOnly, top = false }: Props) {
   const batch = c.pending_permissions.reduce((n, p) => Math.max(n, p.batch_size ?? 0), prompts)
   const fresh = leftAt < 0 ? 0 : steps - leftAt
 
+  const find = useFind(rows, finding, (row) => {
+    pinned.current = false
+    setLeftAt((before) => (before < 0 ? stepsNow.current : before))
+    list.current?.scrollToIndex(row, { align: 'center' })
+  })
+
   const showFirstPrompt = (): void => {
     const el = scroller.current?.querySelector(`[data-prompt="${CSS.escape(armed)}"]`)
     if (el) el.scrollIntoView({ block: 'center' })
@@ -162,7 +193,10 @@ export function Transcript({ state, readOnly, top = false }: Props) {
   }
 
   const draw = (row: Row, i: number) => (
-    <div className={i === 0 ? 'log-row first' : 'log-row'} key={row.key}>
+    <div
+      className={`log-row ${i === 0 ? 'first' : ''} ${i === find.row ? 'found' : ''}`}
+      key={row.key}
+    >
       {i === firstPrompt && prompts >= 2 && (
         <div className="rollup mb-2" role="group" aria-label="Pending tool permissions">
           <StatusMark kind="need" />
@@ -200,6 +234,16 @@ export function Transcript({ state, readOnly, top = false }: Props) {
 
   return (
     <>
+      {finding && onFound && (
+        <FindBar
+          text={find.text}
+          found={find.found}
+          at={find.at}
+          onText={find.setText}
+          onStep={find.step}
+          onClose={onFound}
+        />
+      )}
       <div
         className="log pinned"
         ref={scroller}
@@ -210,6 +254,20 @@ export function Transcript({ state, readOnly, top = false }: Props) {
         tabIndex={0}
       >
         {!top && <div className="lift" />}
+        {trimmedAway > 0 && (
+          <div className="log-row first">
+            <div className="sys">
+              <span>
+                Only this view was trimmed: {trimmedAway}{' '}
+                {trimmedAway === 1 ? 'earlier message is' : 'earlier messages are'} hidden, the
+                agent still knows all.
+              </span>
+              <button type="button" className="chip" onClick={() => untrim(id)}>
+                Show all
+              </button>
+            </div>
+          </div>
+        )}
         <div>
           <Virtualizer
             ref={list}
@@ -268,13 +326,7 @@ export function Transcript({ state, readOnly, top = false }: Props) {
 function RowView({ row, context }: { row: Row; context: TurnContext }) {
   switch (row.type) {
     case 'user':
-      return (
-        <Bubble
-          message={row.message}
-          conversationId={context.conversationId}
-          readOnly={context.readOnly}
-        />
-      )
+      return <Bubble message={row.message} context={context} />
     case 'system':
       return <SystemLine message={row.message} />
     case 'outbox':
@@ -297,6 +349,7 @@ function RowView({ row, context }: { row: Row; context: TurnContext }) {
             <TurnStep
               key={step.key}
               step={step}
+              messageId=""
               context={context}
               lost={false}
               caret={false}
@@ -305,6 +358,42 @@ function RowView({ row, context }: { row: Row; context: TurnContext }) {
           ))}
         </section>
       )
+  }
+}
+
+interface Find {
+  text: string
+  found: number
+  at: number
+  /** The row that is shown, -1 for none. */
+  row: number
+  setText: (text: string) => void
+  step: (by: 1 | -1) => void
+}
+
+/** The search in the rows; begins with the newest place and goes up from there. */
+function useFind(rows: Row[], finding: boolean, reveal: (row: number) => void): Find {
+  const [text, setText] = useState('')
+  // The key of the row: rows before it may come and go.
+  const [key, setKey] = useState('')
+  const hits = useMemo(() => (finding ? findRows(rows, text) : []), [rows, finding, text])
+  const known = hits.findIndex((i) => rows[i]?.key === key)
+  const at = known >= 0 ? known : hits.length - 1
+  const show = (hit: number | undefined): void => {
+    if (hit === undefined) return
+    setKey(rows[hit]?.key ?? '')
+    reveal(hit)
+  }
+  return {
+    text,
+    found: hits.length,
+    at: at + 1,
+    row: hits[at] ?? -1,
+    setText: (next) => {
+      setText(next)
+      show(findRows(rows, next).at(-1))
+    },
+    step: (by) => show(hits.at((at + by) % hits.length)),
   }
 }
 

@@ -1,9 +1,14 @@
 import { memo } from 'react'
 import type { Message } from '../../contract/model'
 import { tokens } from '../../store/format'
+import type { TranscriptDensity } from '../../store/prefs'
+import { thoughtKey } from '../../store/reduce'
 import type { Fate, Step } from '../../store/transcript'
-import { isSessionLost, rateLine } from '../../store/transcript'
+import { isSessionLost, rateLine, withoutError } from '../../store/transcript'
 import { Icon } from '../Icon'
+import { useActions } from '../bench'
+import { AgentCard } from './AgentCard'
+import { CopyButton } from './CopyButton'
 import { EditCard } from './EditCard'
 import { EditChips } from './EditChips'
 import { EditedCard } from './EditedCard'
@@ -11,6 +16,7 @@ import { ExploreLine } from './ExploreLine'
 import { PermissionCard } from './PermissionCard'
 import { Prose } from './Prose'
 import { RestartMark } from './RestartMark'
+import { TaskCard } from './TaskCard'
 import { ThinkingLine } from './ThinkingLine'
 import { ToolCard } from './ToolCard'
 
@@ -21,6 +27,11 @@ export interface TurnContext {
   patterns: string[]
   baselines: Record<string, string | null>
   readOnly: boolean
+  density: TranscriptDensity
+  /** Whether an earlier message may be sent again in another way. */
+  canFork: boolean
+  /** Whether a turn runs, so that nothing can be taken back now. */
+  active: boolean
   /** The prompt that Y and N would answer; empty when there is none. */
   armed: string
 }
@@ -51,8 +62,10 @@ export const Turn = memo(function Turn(props: Props) {
       >
         {steps.map((step) => (
           <TurnStep
-            key={step.key}
+            // Another density mounts its cards anew, folded or open.
+            key={`${step.key} ${context.density}`}
             step={step}
+            messageId={message.id}
             context={context}
             lost={lost}
             caret={writing && step === steps.at(-1)}
@@ -80,7 +93,7 @@ export const Turn = memo(function Turn(props: Props) {
             continue.
           </div>
         )}
-        {!live && spent > 0 && <div className="step n-none foot-line num">{tokens(spent)} tok</div>}
+        {!live && <Foot message={message} spent={spent} last={last} context={context} />}
         {message.error !== '' && !isSessionLost(message.error) && !last && (
           <div className="step n-fail note red">
             <span className="grow">{message.error}</span>
@@ -98,8 +111,36 @@ export const Turn = memo(function Turn(props: Props) {
   )
 })
 
+/** What a turn cost, and what can be done with it. */
+function Foot(props: { message: Message; spent: number; last: boolean; context: TurnContext }) {
+  const { message, spent, last, context } = props
+  const { retry } = useActions()
+  const text = withoutError(message).trim()
+  const again = last && !context.readOnly && !context.active
+  if (spent === 0 && text === '' && !again) return null
+  return (
+    <div className="step n-none foot-line num foot-acts">
+      {spent > 0 && <span>{tokens(spent)} tok</span>}
+      {text !== '' && <CopyButton text={text} name="Copy answer" />}
+      {again && (
+        <button
+          type="button"
+          className="ico"
+          aria-label="Retry this turn"
+          title="Retry — drops this answer and runs the turn again"
+          onClick={() => retry(context.conversationId)}
+        >
+          <Icon name="restart" className="i-s" />
+        </button>
+      )}
+    </div>
+  )
+}
+
 export function TurnStep(props: {
   step: Step
+  /** The message that the step is of; empty for a prompt without one. */
+  messageId: string
   context: TurnContext
   lost: boolean
   caret: boolean
@@ -109,16 +150,28 @@ export function TurnStep(props: {
   const { step, context } = props
   switch (step.type) {
     case 'thinking':
+      if (context.density === 'summary') return null
       return (
         <div className={step.live ? 'step n-run' : 'step n-think'}>
-          <ThinkingLine text={step.text} live={step.live} />
+          <ThinkingLine
+            text={step.text}
+            live={step.live}
+            conversationId={context.conversationId}
+            timeKey={thoughtKey(props.messageId, step.part)}
+            density={context.density}
+          />
         </div>
       )
     case 'explore': {
       const failed = step.calls.some((c) => c.status === 'error')
       return (
         <div className={step.live ? 'step n-run' : failed ? 'step n-fail' : 'step n-tool'}>
-          <ExploreLine calls={step.calls} live={step.live} project={context.project} />
+          <ExploreLine
+            calls={step.calls}
+            live={step.live}
+            project={context.project}
+            density={context.density}
+          />
         </div>
       )
     }
@@ -126,20 +179,56 @@ export function TurnStep(props: {
       const nodes = { running: 'step n-run', done: 'step n-tool', error: 'step n-fail' }
       return (
         <div className={nodes[step.call.status]}>
-          <ToolCard call={step.call} project={context.project} />
+          <ToolCard
+            call={step.call}
+            project={context.project}
+            conversationId={context.conversationId}
+            density={context.density}
+          />
+        </div>
+      )
+    }
+    case 'tasks':
+      return (
+        <div className="step n-tool">
+          <TaskCard calls={step.calls} density={context.density} />
+        </div>
+      )
+    case 'agent': {
+      const nodes = { running: 'step n-run', done: 'step n-tool', error: 'step n-fail' }
+      return (
+        <div className={nodes[step.call.status]}>
+          <AgentCard
+            call={step.call}
+            conversationId={context.conversationId}
+            density={context.density}
+          />
         </div>
       )
     }
     case 'edits':
       return (
         <div className="step n-edit">
-          <EditChips calls={step.calls} project={context.project} baselines={context.baselines} />
+          <EditChips
+            calls={step.calls}
+            project={context.project}
+            baselines={context.baselines}
+            conversationId={context.conversationId}
+            readOnly={context.readOnly}
+          />
         </div>
       )
     case 'edited':
       return (
         <div className="step n-edit">
-          <EditedCard calls={step.calls} project={context.project} baselines={context.baselines} />
+          <EditedCard
+            calls={step.calls}
+            project={context.project}
+            baselines={context.baselines}
+            conversationId={context.conversationId}
+            readOnly={context.readOnly}
+            density={context.density}
+          />
         </div>
       )
     case 'text':
