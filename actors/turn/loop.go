@@ -439,7 +439,7 @@ func (l *loop) runEdit(ctx context.Context, c llm.ToolUseEnd, o *outcome) tool.R
 	l.host.facts(msg.ToolFacts{Turn: l.spec.Turn, ID: c.ID, File: p.Path})
 	written := func(r tool.Result, text string) tool.Result {
 		if !r.IsError && p.Existing == "" {
-			added, removed := changedLines(p.Before, text)
+			added, removed := tool.ChangedLines(p.Before, text)
 			o.added, o.removed = &added, &removed
 		}
 		return r

@@ -1,12 +1,12 @@
-package turn
+package tool
 
 import "strings"
 
-// maxLineDistance bounds the search of changedLines: its work grows with the
+// maxLineDistance bounds the search of ChangedLines: its work grows with the
 // square of the distance, and 2000 lines cost about 20 ms.
 const maxLineDistance = 2000
 
-// changedLines counts the lines that were added to and removed from a file, as
+// ChangedLines counts the lines that were added to and removed from a file, as
 // a line diff shows them: a changed line is one of each. A line includes its
 // end, so a last line that only gained one counts as changed. before is nil for
 // a file that was not there.
@@ -14,7 +14,7 @@ const maxLineDistance = 2000
 // The count is the smallest possible one, up to maxLineDistance; beyond it
 // every line between the first and the last difference counts. Source: Myers,
 // "An O(ND) Difference Algorithm and Its Variations", 1986.
-func changedLines(before *string, after string) (added, removed int) {
+func ChangedLines(before *string, after string) (added, removed int) {
 	var a []string
 	if before != nil {
 		a = lines(*before)

@@ -1,4 +1,4 @@
-package turn
+package tool
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ func TestChangedLines(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			added, removed := changedLines(tc.before, tc.after)
+			added, removed := ChangedLines(tc.before, tc.after)
 			if added != tc.added || removed != tc.removed {
 				t.Errorf("+%d -%d; want +%d -%d", added, removed, tc.added, tc.removed)
 			}
@@ -54,7 +54,7 @@ func FuzzChangedLines(f *testing.F) {
 		if strings.Join(a, "") != before || len(a) > 200 || len(b) > 200 {
 			t.Skip()
 		}
-		added, removed := changedLines(&before, after)
+		added, removed := ChangedLines(&before, after)
 		common := make([]int, len(b)+1)
 		for _, line := range a {
 			diagonal := 0
