@@ -185,6 +185,12 @@ func (sh *shell) turn(conv contract.ConversationID, id contract.TurnID) string {
 				ended = ended || e.Kind().Terminal()
 			}
 		}
+		for _, x := range pick[refused](seen) {
+			if x.conv == conv && x.turn == id {
+				lines = append(lines, "refused: "+x.failure.Message)
+				ended = true
+			}
+		}
 		return ended
 	})
 	return strings.Join(lines, "\n")
@@ -200,6 +206,16 @@ func (sh *shell) begin(conv contract.ConversationID, turn contract.TurnID, text 
 
 func (sh *shell) send(conv contract.ConversationID, turn contract.TurnID, text string) {
 	sh.give(send{conv, turn, prompt{text: text}})
+}
+
+// current is the turn of a conversation that was opened last.
+func (sh *shell) current(conv contract.ConversationID) (id contract.TurnID) {
+	for _, x := range pick[opened](sh.effects()) {
+		if x.conv == conv {
+			id = x.turn
+		}
+	}
+	return id
 }
 
 // asked waits for the nth permission request and returns its id.
@@ -270,19 +286,27 @@ func TestShell_Turns(t *testing.T) {
 				t.Errorf("unknown:\n%s", got)
 			}
 			sh.send("c-1", "t-8", "two")
+			sh.until("the second request", func(seen []effect) bool {
+				for _, n := range pick[note](seen) {
+					if strings.HasPrefix(n.text, "the engine asked twice") {
+						return true
+					}
+				}
+				return false
+			})
 			sh.give(answer{"c-1", sh.asked(3), contract.AllowAlways})
 			if got := sh.turn("c-1", "t-8"); !strings.HasSuffix(got, doneLine) {
 				t.Errorf("two:\n%s", got)
 			}
 			sh.send("c-1", "t-9", "slow")
 			sh.until("its text", func(seen []effect) bool { return strings.Contains(kinds(seen[len(seen)-1:]), "chunk") })
-			sh.give(cancel{"c-1"})
+			sh.give(cancel{"c-1", sh.current("c-1")})
 			if got, want := sh.turn("c-1", "t-9"), "chunk \"working\"\n"+stopLine; got != want {
 				t.Errorf("slow:\n%s", got)
 			}
 			sh.send("c-1", "t-10", "tool")
 			sh.asked(4)
-			sh.give(cancel{"c-1"})
+			sh.give(cancel{"c-1", sh.current("c-1")})
 			if got := sh.turn("c-1", "t-10"); !strings.HasSuffix(got, "\"content\":\"Cancelled by the user\",\"is_error\":true,\"input\":\"{\\\"command\\\":\\\"echo hi\\\"}\"}\n"+stopLine) {
 				t.Errorf("cancelled with a prompt open:\n%s", got)
 			}
@@ -392,7 +416,7 @@ func TestShell_DeafAndStubborn(t *testing.T) {
 	sh := launch(t, "deaf", "stubborn")
 	sh.begin("c-1", "t-1", "slow")
 	sh.until("its text", func(seen []effect) bool { return strings.Contains(kinds(seen), "chunk") })
-	sh.give(cancel{"c-1"})
+	sh.give(cancel{"c-1", sh.current("c-1")})
 	if got := sh.turn("c-1", "t-1"); !strings.HasSuffix(got, `error {"message":"The engine did not stop within 10 s and was ended. Send again to continue."}`) {
 		t.Errorf("deaf:\n%s", got)
 	}
@@ -414,7 +438,7 @@ func TestShell_CrashesAtStart(t *testing.T) {
 	for i := range 3 {
 		turn := contract.TurnID(fmt.Sprintf("t-%d", i))
 		sh.begin("c-1", turn, "hello")
-		if got := sh.turn("c-1", turn); got != `error {"message":"The engine stopped: exit code 1, its last words: cannot start: the configuration is broken. Send again to continue."}` {
+		if got := sh.turn("c-1", turn); got != "refused: The engine stopped: exit code 1, its last words: cannot start: the configuration is broken. Send again to continue." {
 			t.Errorf("start %d:\n%s", i, got)
 		}
 	}
@@ -460,12 +484,12 @@ func TestShell_Misbehaviour(t *testing.T) {
 		want     string
 	}{
 		"busy":                  {[]string{"packetcode", "busy"}, "hello", `error {"message":"The engine is still busy with this session. Wait a moment, then send again."}`},
-		"login":                 {[]string{"login"}, "hello", `error {"message":"The engine asks for a login (Authentication required). Log in with the engine's own program, or set its sign-in method in Settings > Providers, then send again."}`},
+		"login":                 {[]string{"login"}, "hello", `refused: The engine asks for a login (Authentication required). Log in with the engine's own program, or set its sign-in method in Settings > Providers, then send again.`},
 		"null":                  {[]string{"null"}, "hello", helloTurn},
 		"first":                 {[]string{"first"}, "hello", helloTurn},
-		"silent":                {[]string{"silent=session/new"}, "hello", `error {"message":"The engine did not answer session/new within 90 s. Send again to try once more."}`},
-		"silent from the start": {[]string{"silent=initialize"}, "hello", `error {"message":"The engine stopped: it did not answer initialize within 30 s. Send again to continue."}`},
-		"another version":       {[]string{"version=2"}, "hello", `error {"message":"The engine stopped: it speaks version 2 of ACP and PacketBench speaks 1, so one of the two needs an update. Send again to continue."}`},
+		"silent":                {[]string{"silent=session/new"}, "hello", `refused: The engine did not answer session/new within 90 s. Send again to try once more.`},
+		"silent from the start": {[]string{"silent=initialize"}, "hello", `refused: The engine stopped: it did not answer initialize within 30 s. Send again to continue.`},
+		"another version":       {[]string{"version=2"}, "hello", `refused: The engine stopped: it speaks version 2 of ACP and PacketBench speaks 1, so one of the two needs an update. Send again to continue.`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -482,7 +506,7 @@ func TestShell_Misbehaviour(t *testing.T) {
 		sh.begin("c-1", "t-1", "hello")
 		sh.turn("c-1", "t-1")
 		sh.begin("c-2", "t-1", "hello")
-		if got := sh.turn("c-2", "t-1"); !strings.HasPrefix(got, "error ") {
+		if got := sh.turn("c-2", "t-1"); !strings.HasPrefix(got, "refused: ") {
 			t.Errorf("the second:\n%s", got)
 		}
 		sh.send("c-1", "t-2", "hello")
@@ -508,7 +532,7 @@ func TestShell_Misbehaviour(t *testing.T) {
 		sh.give(answer{"c-1", id, contract.AllowOnce})
 		sh.until("the refusal", func(seen []effect) bool {
 			u := pick[unanswered](seen)
-			return len(u) == 1 && u[0].failure.Message == textLastingOnly
+			return len(u) == 1 && u[0].failure.Message == contract.TextLastingOnly
 		})
 		sh.give(answer{"c-1", id, contract.AllowAlways})
 		if got := sh.turn("c-1", "t-1"); !strings.HasSuffix(got, doneLine) {
@@ -554,7 +578,7 @@ func TestShell_MissingProgram(t *testing.T) {
 	sh := launch(t)
 	sh.e.spec.Command = "/no/such/engine"
 	sh.begin("c-1", "t-1", "hello")
-	if got := sh.turn("c-1", "t-1"); !strings.HasPrefix(got, `error {"message":"Could not start the fake ACP engine: `) || !strings.Contains(got, "Check the engine path in Settings > Providers.") {
+	if got := sh.turn("c-1", "t-1"); !strings.HasPrefix(got, `refused: Could not start the fake ACP engine: `) || !strings.Contains(got, "Check the engine path in Settings > Providers.") {
 		t.Errorf("got:\n%s", got)
 	}
 }

@@ -92,8 +92,16 @@ type (
 	}
 	// refuseOpen rejects every open request of a conversation; its turn goes on.
 	refuseOpen struct{ conv contract.ConversationID }
-	// cancel stops a conversation's turn.
-	cancel struct{ conv contract.ConversationID }
+	// cancel stops a conversation's turn, if it is still this one; force ends
+	// the engine because that did not help.
+	cancel struct {
+		conv contract.ConversationID
+		turn contract.TurnID
+	}
+	force struct {
+		conv contract.ConversationID
+		turn contract.TurnID
+	}
 	// leave lets go of a conversation: it is closed, hibernates or is deleted.
 	leave struct{ conv contract.ConversationID }
 	// query asks the engine for a fact; answered by a reply with its token.
@@ -159,7 +167,13 @@ type (
 		conv     contract.ConversationID
 		engineID string
 	}
-	// emit publishes events of a turn.
+	// opened says that a turn is with the engine.
+	opened struct {
+		conv contract.ConversationID
+		turn contract.TurnID
+	}
+	// emit publishes events of a turn. Its last event is a terminal one when
+	// the turn has ended.
 	emit struct {
 		conv   contract.ConversationID
 		turn   contract.TurnID
@@ -178,7 +192,9 @@ type (
 		id      string
 		failure *contract.Failure
 	}
-	// refused fails the begin or send of a conversation, behind its error.
+	// refused says that a turn was not begun, or an attaching without a turn
+	// failed. Nothing of the turn was published; code -32004 says that the
+	// conversation has to begin again.
 	refused struct {
 		conv    contract.ConversationID
 		turn    contract.TurnID
@@ -308,7 +324,13 @@ func (e *engine) next(in any, now time.Time) []effect {
 	case refuseOpen:
 		e.refuseOpen(in.conv)
 	case cancel:
-		e.cancel(e.sessions[in.conv])
+		if s := e.sessions[in.conv]; s != nil && s.turn != nil && s.turn.id == in.turn {
+			e.cancel(s)
+		}
+	case force:
+		if s := e.sessions[in.conv]; s != nil && s.turn.running() && s.turn.id == in.turn {
+			e.force(s)
+		}
 	case leave:
 		e.leave(e.sessions[in.conv])
 	case query:
@@ -399,7 +421,7 @@ func (e *engine) begin(in begin) {
 	}
 	if s == nil {
 		if other := e.byEngine[in.engineID]; in.engineID != "" && other != nil {
-			e.fail(in.conv, in.turn, "Another conversation has this session of the engine open. Continue there.")
+			e.refuseTurn(in.conv, in.turn, "Another conversation has this session of the engine open. Continue there.")
 			return
 		}
 		s = &session{conv: in.conv, engineID: in.engineID, adopt: in.adopt, mcp: in.mcp}
@@ -550,7 +572,9 @@ func (e *engine) closeSession(engineID string) {
 
 func (e *engine) prompt(s *session) {
 	if len(s.turn.prompt.images) > 0 && !e.caps.image {
-		e.endTurn(s, "This engine takes no images. Send the text alone.")
+		t := s.turn
+		s.turn = nil
+		e.refuseTurn(s.conv, t.id, "This engine takes no images. Send the text alone.")
 		return
 	}
 	params := struct {
@@ -560,19 +584,31 @@ func (e *engine) prompt(s *session) {
 	s.stream.end("")
 	s.open = false
 	s.turn.request = e.request(methodPrompt, params, pending{s: s, turn: s.turn})
+	if !s.turn.again {
+		e.do(opened{s.conv, s.turn.id})
+	}
 }
 
-// cancel stops a turn, once. One that the engine has not begun ends here.
+// cancel stops a turn, once. One that the engine has not begun is refused.
 func (e *engine) cancel(s *session) {
 	switch {
-	case s == nil || s.turn == nil || s.turn.stopping():
+	case s.turn.stopping():
 	case !s.turn.running():
 		t := s.turn
 		s.turn = nil
-		e.emit(s, t, contract.Done{Cancelled: true})
+		e.refuseTurn(s.conv, t.id, contract.TextCancelledByUser)
 	default:
 		e.stopTurn(s)
 	}
+}
+
+// force ends the engine for the sake of a turn that does not end.
+func (e *engine) force(s *session) {
+	if s.turn.why == "" {
+		s.turn.why = fmt.Sprintf("The engine did not stop within %d s and was ended. Send again to continue.", int(config.CancelEscalation.Seconds()))
+	}
+	s.turn.stopBy = time.Time{}
+	e.end("it did not react to a cancel and was ended")
 }
 
 // stopTurn tells the engine to cancel. What it has asked about this session
@@ -614,13 +650,9 @@ func (e *engine) forget(s *session) {
 	e.do(released{s.conv})
 }
 
-// fail is the failure of a begin whose conversation is not recorded.
-func (e *engine) fail(conv contract.ConversationID, t contract.TurnID, text string) {
-	text = e.spec.hide(text)
-	if t != "" {
-		e.do(emit{conv, t, []contract.Event{contract.Error{Message: text}}})
-	}
-	e.do(refused{conv, t, contract.Fail(contract.CodeInternal, "%s", text)})
+// refuseTurn says that a turn, or an attaching without one, was not begun.
+func (e *engine) refuseTurn(conv contract.ConversationID, t contract.TurnID, text string) {
+	e.do(refused{conv, t, contract.Fail(contract.CodeInternal, "%s", e.spec.hide(text))})
 }
 
 // attachFailed ends a conversation that the engine could not open: nobody owns
@@ -632,12 +664,13 @@ func (e *engine) attachFailed(s *session, text string) {
 	}
 	s.turn = nil
 	e.forget(s)
-	e.fail(s.conv, t, text)
+	e.refuseTurn(s.conv, t, text)
 }
 
 // emit publishes events of a turn of a conversation that is still ours.
 func (e *engine) emit(s *session, t *turn, events ...contract.Event) {
 	if len(events) > 0 && !s.gone {
+		t.heard = true
 		e.do(emit{s.conv, t.id, events})
 	}
 }
@@ -957,10 +990,17 @@ func (e *engine) prompted(p *pending, f frame) {
 		t.request = 0
 		e.advanceAll()
 		return
-	case f.err != nil:
-		if gone(f.err) {
-			s.resident = false // Found again, or begun anew, by the next prompt.
+	case f.err != nil && gone(f.err):
+		s.resident = false
+		if t.heard || t.again || t.stopping() {
+			e.endTurn(s, e.refusal(f.err))
+			return
 		}
+		// Nobody has heard of this turn: found again, or begun anew, at once.
+		t.request, t.again = 0, true
+		e.advance(s)
+		return
+	case f.err != nil:
 		e.endTurn(s, e.refusal(f.err))
 	case cancelled:
 		s.turn = nil
@@ -1213,11 +1253,7 @@ func (e *engine) elapsed() {
 	}
 	for _, s := range e.inOrder() {
 		if t := s.turn; t.stopping() && !t.stopBy.After(e.now) {
-			if t.why == "" {
-				t.why = fmt.Sprintf("The engine did not stop within %d s and was ended. Send again to continue.", int(config.CancelEscalation.Seconds()))
-			}
-			t.stopBy = time.Time{}
-			e.end("it did not react to a cancel and was ended")
+			e.force(s)
 		}
 	}
 }
@@ -1319,6 +1355,10 @@ func (e *engine) strand(s *session, text string) {
 	switch {
 	case !s.began:
 		e.attachFailed(s, text)
+	case s.turn != nil && !s.turn.running():
+		t := s.turn
+		s.turn = nil
+		e.refuseTurn(s.conv, t.id, text)
 	case s.turn != nil:
 		if s.turn.why != "" {
 			text = s.turn.why

@@ -188,7 +188,7 @@ func TestEngine_CancelWithPrompts(t *testing.T) {
 	r.running("c-2", "t-1")
 	r.ask("s-c-1", `"p-1"`)
 	r.ask("s-c-2", `0`)
-	got := wrote(r.do(cancel{"c-1"}))
+	got := wrote(r.do(cancel{"c-1", "t-1"}))
 	want := []string{
 		`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s-c-1"}}`,
 		`{"jsonrpc":"2.0","id":"p-1","result":{"outcome":{"outcome":"cancelled"}}}`,
@@ -196,7 +196,7 @@ func TestEngine_CancelWithPrompts(t *testing.T) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("cancel wrote %v", got)
 	}
-	if again := r.do(cancel{"c-1"}); len(again) != 0 {
+	if again := r.do(cancel{"c-1", "t-1"}); len(again) != 0 {
 		t.Errorf("again: %v", again)
 	}
 	if late := r.do(answer{"c-1", "p-1", contract.AllowOnce}); len(wrote(late)) != 0 {
@@ -214,7 +214,7 @@ func TestEngine_CancelWithPrompts(t *testing.T) {
 	if twice := r.do(answer{"c-2", "0", contract.Deny}); len(wrote(twice)) != 0 {
 		t.Errorf("a double answer: %v", twice)
 	}
-	if idle := r.do(cancel{"c-1"}); len(idle) != 0 {
+	if idle := r.do(cancel{"c-1", "t-1"}); len(idle) != 0 {
 		t.Errorf("cancel when idle: %v", idle)
 	}
 }
@@ -274,7 +274,7 @@ func TestEngine_Asks(t *testing.T) {
 	if a := pick[asked](r.ask("", `2`)); len(a) != 1 || a[0].ask.conv != "c-1" {
 		t.Fatalf("without a session: %v", a)
 	}
-	if w := wrote(r.do(cancel{"c-1"})); len(w) != 1 {
+	if w := wrote(r.do(cancel{"c-1", "t-1"})); len(w) != 1 {
 		t.Errorf("swept: %v", w)
 	}
 	if w := wrote(r.do(answer{"c-1", "2", contract.AllowOnce})); len(w) != 1 {
@@ -539,7 +539,7 @@ func TestEngine_IgnoresCancel(t *testing.T) {
 	r.running("c-1", "t-1")
 	r.running("c-2", "t-5")
 	r.session("c-3")
-	r.do(cancel{"c-1"})
+	r.do(cancel{"c-1", "t-1"})
 	r.wait(config.CancelEscalation)
 	if k := pick[kill](r.all); len(k) != 1 {
 		t.Fatalf("kills %v", k)
@@ -549,6 +549,9 @@ func TestEngine_IgnoresCancel(t *testing.T) {
 	}
 	got := r.do(exited{child.Exit{Signal: "SIGKILL", Code: -1}})
 	var texts []string
+	for _, x := range pick[refused](got) {
+		texts = append(texts, string(x.conv)+" "+string(x.turn)+" "+x.failure.Message)
+	}
 	for _, x := range pick[emit](got) {
 		texts = append(texts, string(x.conv)+" "+string(x.turn)+" "+x.events[len(x.events)-1].(contract.Error).Message)
 	}
@@ -567,12 +570,36 @@ func TestEngine_IgnoresCancel(t *testing.T) {
 	}
 }
 
+// The conversation's own clock may be first; a wish about another turn is none.
+func TestEngine_Force(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, Spec{Name: "x"})
+	r.start(answersAll)
+	r.running("c-1", "t-2")
+	for _, in := range []any{cancel{"c-1", "t-1"}, force{"c-1", "t-1"}, cancel{"nobody", "t-1"}, force{"nobody", ""}} {
+		if got := r.do(in); len(got) != 0 {
+			t.Errorf("%+v: %v", in, got)
+		}
+	}
+	r.do(cancel{"c-1", "t-2"})
+	if k := pick[kill](r.do(force{"c-1", "t-2"})); len(k) != 1 {
+		t.Fatalf("kills %v", k)
+	}
+	r.wait(config.CancelEscalation)
+	if k := pick[kill](r.all); len(k) != 1 {
+		t.Errorf("kills %v", k)
+	}
+	if got := failed(r.do(exited{child.Exit{Signal: "SIGKILL"}})); !strings.HasPrefix(got, "The engine did not stop within 10 s") {
+		t.Errorf("error %q", got)
+	}
+}
+
 // A cancel before the engine has the prompt ends the turn at once.
 func TestEngine_CancelBeforePrompt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, Spec{Name: "x"})
 	r.begin("c-1", "t-1")
-	if got := r.do(cancel{"c-1"}); kinds(got) != "done" {
+	if got := r.do(cancel{"c-1", "t-1"}); failed(got) != contract.TextCancelledByUser || kinds(got) != "" {
 		t.Fatalf("cancel: %v", got)
 	}
 	r.do(spawned{})
@@ -655,7 +682,7 @@ func TestEngine_CannotStart(t *testing.T) {
 	if text := failed(got); text != "Could not start the x ACP engine: no such file, TOKEN=[hidden]. Check the engine path in Settings > Providers." {
 		t.Errorf("error %q", text)
 	}
-	if len(pick[emit](got)) != 2 || len(pick[refused](got)) != 2 || len(pick[died](got)) != 1 {
+	if len(pick[emit](got)) != 0 || len(pick[refused](got)) != 2 || len(pick[died](got)) != 1 {
 		t.Errorf("effects %v", got)
 	}
 	for _, x := range got {
@@ -699,7 +726,7 @@ func TestEngine_SleepingMachine(t *testing.T) {
 		t.Fatalf("after the sleep: %v", got)
 	}
 	r.answerTo(methodNew, `{"sessionId":"a"}`)
-	r.do(cancel{"c-1"})
+	r.do(cancel{"c-1", "t-1"})
 	r.now = r.now.Add(time.Hour)
 	if got := r.do(elapsed{}); len(pick[kill](got)) != 0 {
 		t.Fatalf("killed after a sleep: %v", got)
@@ -784,19 +811,31 @@ func TestEngine_SignsIn(t *testing.T) {
 	}
 }
 
-// An engine that has forgotten a session is asked to find it with the next
-// prompt.
+// An engine that has forgotten a session is asked to find it: at once when
+// nobody has heard of the turn, with the next prompt otherwise.
 func TestEngine_SessionForgotten(t *testing.T) {
 	t.Parallel()
 	for _, refusal := range []string{`{"code":-32602,"message":"unknown sessionId"}`, `{"code":-32603,"message":"Internal error","data":{"details":"Session not found"}}`, `{"code":-32002,"message":"Resource"}`} {
 		r := newRig(t, Spec{Name: "x"})
 		r.start(answersAll)
 		r.running("c-1", "t-1")
-		if got := failed(r.answerLine(methodPrompt, `"error":`+refusal)); got == "" {
-			t.Fatalf("no error for %s", refusal)
+		if got := r.answerLine(methodPrompt, `"error":`+refusal); sent(got) != methodLoad || kinds(got) != "" {
+			t.Fatalf("after %s: %v", refusal, got)
 		}
-		if got := sent(r.do(send{"c-1", "t-2", prompt{text: "x"}})); got != methodLoad {
-			t.Errorf("after %s: %s", refusal, got)
+		if got := r.answerTo(methodLoad, `{}`); sent(got) != methodPrompt || len(pick[opened](got)) != 0 {
+			t.Fatalf("found again: %v", got)
+		}
+		if got := r.answerLine(methodPrompt, `"error":`+refusal); kinds(got) != "error" || sent(got) != "" {
+			t.Errorf("a second time: %v", got)
+		}
+		r.do(send{"c-1", "t-2", prompt{text: "x"}})
+		r.answerTo(methodLoad, `{}`)
+		r.update("s-c-1", `{"sessionUpdate":"agent_message_chunk","content":{"text":"a"}}`)
+		if got := r.answerLine(methodPrompt, `"error":`+refusal); kinds(got) != "error" {
+			t.Errorf("in the middle of a turn: %v", got)
+		}
+		if got := sent(r.do(send{"c-1", "t-3", prompt{text: "x"}})); got != methodLoad {
+			t.Errorf("the next: %s", got)
 		}
 	}
 }

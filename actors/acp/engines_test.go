@@ -54,7 +54,7 @@ func TestEngines_ExampleAgent(t *testing.T) {
 	}
 	sh.send("c-1", "t-3", "Hello")
 	sh.until("its text", func(seen []effect) bool { return pick[emit](seen)[len(pick[emit](seen))-1].turn == "t-3" })
-	sh.give(cancel{"c-1"})
+	sh.give(cancel{"c-1", "t-3"})
 	if got := sh.turn("c-1", "t-3"); !strings.HasSuffix(got, stopLine) {
 		t.Errorf("cancelled:\n%s", got)
 	}

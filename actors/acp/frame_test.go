@@ -220,7 +220,7 @@ func FuzzEngine(f *testing.F) {
 				ends++
 			}
 		}
-		if ends != 1 {
+		if ends += len(pick[refused](r.all)); ends != 1 {
 			t.Fatalf("%d ends", ends)
 		}
 	})

@@ -116,7 +116,9 @@ func (r *recording) client(msg json.RawMessage) {
 		text := str(object(array(params["prompt"])[0])["text"])
 		wish(send{conv, contract.TurnID(fmt.Sprintf("t-%d", r.turn)), prompt{text: text}})
 	case f.method == methodCancel:
-		r.next(cancel{conv})
+		if s := r.e.sessions[conv]; s != nil && s.turn != nil {
+			r.next(cancel{conv, s.turn.id})
+		}
 	case f.method == methodClose:
 		wish(leave{conv})
 	}

@@ -16,10 +16,6 @@ const (
 	optionRejectAlways = "reject_always"
 )
 
-// textLastingOnly is the refusal of a one-time answer that the engine has no
-// option for: it must not silently become a lasting one. Source: acp.md 5.2.
-const textLastingOnly = "This engine offers only a lasting permission; choose it or deny."
-
 // ask is one open permission request: what its conversation is told, and what
 // is kept for the reply.
 type ask struct {
@@ -133,7 +129,7 @@ func (a ask) choose(d contract.Decision) (optionID string, failure *contract.Fai
 			return id, nil
 		}
 		if a.has(optionAllowAlways) {
-			return "", contract.Fail(contract.CodeConflict, textLastingOnly)
+			return "", contract.Fail(contract.CodeConflict, "%s", contract.TextLastingOnly)
 		}
 		return "", contract.Fail(contract.CodeConflict, "This engine offers no way to allow the call; deny it.")
 	case optionAllowAlways:

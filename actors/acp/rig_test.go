@@ -161,8 +161,12 @@ func kinds(effects []effect) string {
 	return strings.Join(out, " ")
 }
 
-// failed is the text of the error event among effects, empty for none.
+// failed is the text of the error event or of the refusal among effects, empty
+// for none.
 func failed(effects []effect) string {
+	for _, x := range pick[refused](effects) {
+		return x.failure.Message
+	}
 	for _, x := range pick[emit](effects) {
 		for _, e := range x.events {
 			if e, ok := e.(contract.Error); ok {

@@ -71,6 +71,9 @@ type turn struct {
 	// why replaces the end that the engine reports: the turn took too long.
 	why  string
 	used *turnUsage
+	// heard says that something of it was published, again that it was sent a
+	// second time: the engine had forgotten the session.
+	heard, again bool
 }
 
 // running says that the engine works on the turn.
