@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { sampleConversation, sampleMessage } from '../../test/sample'
 import type { AgentEvent } from '../contract/model'
-import { fromSnapshot, reduceAll } from './reduce'
+import { fromSnapshot, reduceAll, thoughtKey } from './reduce'
 
 const at = { turn: 't-1', time: 5 }
 const tokens = { input: 7, output: 3, cacheRead: 0, cacheWrite: 0 }
@@ -132,6 +132,43 @@ describe('a turn', () => {
     expect(s.conversation.messages[0]?.input_tokens).toBe(20)
   })
 
+  it('keeps what each sub-agent has used, the newest figure of each', () => {
+    const used = (address: string, input: number): AgentEvent => ({
+      ...at,
+      kind: 'turn-summary',
+      address,
+      tokens: { ...tokens, input },
+    })
+    const s = run([started, used('a', 1), used('b', 2), used('a', 9)])
+    expect(s.agents).toMatchObject({ a: { input: 9 }, b: { input: 2 } })
+  })
+  it('knows how long calls and thoughts took, by the clock of the service', () => {
+    const s = run([
+      started,
+      { ...at, time: 1000, kind: 'thinking', text: 'h' },
+      { ...at, time: 2000, kind: 'thinking', text: 'm' },
+      { ...at, time: 4000, kind: 'thinking-stop' },
+      { ...start('x'), time: 5000 },
+      { ...result('x'), time: 9000 },
+      { ...result('x'), time: 9500 },
+      { ...at, time: 9900, kind: 'thinking-stop' },
+    ])
+    expect(s.times).toEqual({
+      [thoughtKey('t-1', 0)]: { from: 1000, to: 4000 },
+      x: { from: 5000, to: 9000 },
+    })
+    // A snapshot does not know; what this window saw stays.
+    expect(fromSnapshot(s.conversation, 2, s).times).toEqual(s.times)
+  })
+  it('notes when files may have changed, so that a review reads them again', () => {
+    const s = run([started, start('x')])
+    expect(reduceAll(s, [result('x')]).edits).toBe(s.edits + 1)
+    expect(reduceAll(s, [{ ...result('x'), name: 'Read' }]).edits).toBe(s.edits)
+    const restored: AgentEvent = { ...at, kind: 'updated', patch: { edits: true } }
+    const after = reduceAll(s, [restored])
+    expect(after.edits).toBe(s.edits + 1)
+    expect(after.conversation).not.toHaveProperty('edits')
+  })
   it('forgets the rate limit with the next sign of life', () => {
     const limited: AgentEvent = { ...at, kind: 'rate-limited', seconds: 3, message: '' }
     expect(run([started, limited]).conversation.rate_limited).toEqual({ seconds: 3, message: '' })

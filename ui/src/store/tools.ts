@@ -85,6 +85,25 @@ export function tasksOf(call: ToolCall): Task[] {
   }))
 }
 
+/** A replacement that an edit call asks for; before is '' for a whole text. */
+export interface Replacement {
+  before: string
+  after: string
+}
+
+/** What an edit call would change, as far as its input tells; else nothing. */
+export function replacementsOf(name: string, input: string): Replacement[] {
+  if (familyOf(name) !== 'edit') return []
+  const r = readInput(input)
+  const all = Array.isArray(r.edits) ? r.edits : [r]
+  return all.flatMap((e) => {
+    const one = isRecord(e) ? e : {}
+    const before = text(one.old_string ?? one.old_text)
+    const after = text(one.new_string ?? one.new_text ?? one.content ?? one.new_source)
+    return before === '' && after === '' ? [] : [{ before, after }]
+  })
+}
+
 /** What a sub-agent was sent to do, in a line. */
 export function errandOf(call: ToolCall): string {
   const r = readInput(call.input)

@@ -4,6 +4,7 @@ import type { Part, ToolCall } from '../contract/model'
 import { fromSnapshot } from './reduce'
 import {
   deriveRows,
+  findRows,
   exploreLine,
   isPlanReady,
   isSessionLost,
@@ -43,15 +44,21 @@ describe('stepsOf', () => {
     expect(stepsOf(m)[0]).toMatchObject({ calls: [{ id: 'a' }, { id: 'c' }] })
   })
   it('shows every call exactly once, for any mix of tools', () => {
-    const names = ['read_file', 'bash', 'write_file', 'Edit', 'LS', 'mcp__x', 'edit_file']
+    const names = [
+      'Read',
+      'bash',
+      'Write',
+      'Edit',
+      'LS',
+      'mcp__x',
+      'edit_file',
+      'TodoWrite',
+      'Task',
+    ]
     for (let n = 0; n < 2 ** names.length; n++) {
       const calls = names.flatMap((name, i) => (n & (1 << i) ? [call(`${i}`, name)] : []))
       const shown = stepsOf(assistant(calls)).flatMap((s) =>
-        s.type === 'tool'
-          ? [s.call.id]
-          : s.type === 'explore' || s.type === 'edits' || s.type === 'edited'
-            ? s.calls.map((c) => c.id)
-            : [],
+        'call' in s ? [s.call.id] : 'calls' in s ? s.calls.map((c) => c.id) : [],
       )
       expect(shown.sort()).toEqual(calls.map((c) => c.id).sort())
     }
@@ -156,6 +163,30 @@ describe('deriveRows', () => {
     const settled = fromSnapshot(sampleConversation({ messages: [assistant([])], ...limited }), 1)
     expect(deriveRows(live, [])[0]).toMatchObject({ steps: [{ type: 'rate' }] })
     expect(deriveRows(settled, [])[0]).toMatchObject({ steps: [] })
+  })
+})
+
+describe('findRows', () => {
+  const long = sampleConversation({
+    messages: [
+      sampleMessage({ id: 'm-1', content: 'Where is the Lease?' }),
+      assistant([call('a', 'bash', { content: 'lease.go' })], false, [], 'In a file.'),
+      sampleMessage({ id: 'm-2', role: 'system', content: 'Switched to another model.' }),
+    ],
+  })
+  it('finds what was said, thought and put out, without regard to case', () => {
+    const rows = deriveRows(fromSnapshot(long, 1), [])
+    expect(findRows(rows, ' LEASE ')).toEqual([0, 1])
+    expect(findRows(rows, 'switched')).toEqual([2])
+    expect(findRows(rows, 'nowhere')).toEqual([])
+    expect(findRows(rows, '  ')).toEqual([])
+  })
+  it('numbers the turns of a trimmed view as those of the whole', () => {
+    const second = { ...assistant([]), id: 't-2', turn_id: 't-2', content: 'two' }
+    const messages = [...long.messages, sampleMessage({ id: 'm-3', content: 'go on' }), second]
+    const state = fromSnapshot({ ...long, messages }, 1)
+    const rows = deriveRows(state, [], messages.slice(-1))
+    expect(rows).toMatchObject([{ type: 'turn', number: 2, last: true }])
   })
 })
 

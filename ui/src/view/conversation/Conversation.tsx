@@ -1,5 +1,6 @@
 import { Suspense, lazy, useEffect, useMemo, useState } from 'react'
 import type { ConversationState } from '../../store/reduce'
+import type { PlanChoice } from '../../contract/model'
 import { changedFiles, headOf, reviewCount } from '../../store/review'
 import { isPlanReady, lastWords } from '../../store/transcript'
 import { ErrorBoundary } from '../ErrorBoundary'
@@ -67,13 +68,17 @@ function Ready({ state }: { state: ConversationState }) {
   const row = useBench((s) => s.providers?.find((p) => p.row === c.row))
   const sidecar = useBench((s) => s.sidecar)
   const stopPressed = useBench((s) => s.stopPressed[id] !== undefined)
-  const { answer } = useActions()
+  const { answer, approvePlan, say } = useActions()
   const { close } = useReviewActions()
   const answerEdit = useEditAnswer(id)
   const openPath = useReviews((s) => s.open[id])
   const [finding, setFinding] = useState(false)
   useFindKey(() => setFinding(true))
   const behindSidecar = row?.transport === 'sidecar'
+  const planReady = isPlanReady(c)
+  const approve = (choice: PlanChoice): void => {
+    void approvePlan(id, choice).then((reason) => reason !== '' && say(reason, 'error'))
+  }
   const stopping = c.status === 'active' && (c.stopping || stopPressed)
 
   const { pending_permissions, pending_edits, project_path } = c
@@ -91,7 +96,9 @@ function Ready({ state }: { state: ConversationState }) {
     () =>
       installAnswerKeys(
         document,
-        () => head,
+        // In the review the card is out of sight: a letter meant for a hunk must
+        // not answer it.
+        () => (openPath !== undefined && head?.kind === 'permission' ? undefined : head),
         (h, yes) => {
           if (h.kind === 'permission') {
             answer(id, h.id, yes ? 'allow_once' : 'deny')
@@ -101,7 +108,7 @@ function Ready({ state }: { state: ConversationState }) {
           if (edit) answerEdit(edit, yes)
         },
       ),
-    [head, id, pending_edits, answer, answerEdit],
+    [head, id, openPath, pending_edits, answer, answerEdit],
   )
 
   const blocked = (() => {
@@ -137,7 +144,7 @@ function Ready({ state }: { state: ConversationState }) {
       />
       {openPath === undefined ? (
         <>
-          <PlanPanel items={c.plan} />
+          <PlanPanel items={c.plan} onApprove={planReady ? () => approve('execute') : undefined} />
           <Transcript
             key={id}
             state={state}
@@ -163,7 +170,7 @@ function Ready({ state }: { state: ConversationState }) {
         )}
         {behindSidecar && sidecar && <SidecarNote sidecar={sidecar} />}
         <FailedNote conversation={c} />
-        {isPlanReady(c) && <PlanApproval conversationId={id} />}
+        {planReady && <PlanApproval conversationId={id} />}
         {openPath === undefined && (
           <ReviewBar conversationId={id} count={count} behind={pending_permissions.length > 0} />
         )}

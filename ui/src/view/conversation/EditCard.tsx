@@ -1,16 +1,13 @@
 import { useMemo } from 'react'
 import type { PendingEdit } from '../../contract/model'
-import type { DiffLine } from '../../store/diff'
 import { changedLines, diffLines } from '../../store/diff'
 import { projectRelative } from '../../store/tools'
 import { Icon } from '../Icon'
 import { keepLabel, pendingHunks } from '../../store/review'
 import { useBench, useReviewActions, useReviews } from '../bench'
 import { useEditAnswer } from '../review/useEditAnswer'
+import { DiffText } from './DiffText'
 import { Waiting } from './Waiting'
-
-// A diff of more is for the review surface; the card stays readable. Lines.
-const maxLines = 400
 
 interface Props {
   conversationId: string
@@ -52,15 +49,7 @@ export function EditCard({ conversationId, edit, project, readOnly, armed }: Pro
         <span className="plus">+{added}</span>
         <span className="minus">−{removed}</span>
       </div>
-      <div className="diff" role="group" aria-label="Proposed change" tabIndex={0}>
-        {lines.slice(0, maxLines).map((line, i) => (
-          <Line key={i} line={line} />
-        ))}
-        {lines.length > maxLines && (
-          <span className="skip">{lines.length - maxLines} more lines are not shown here.</span>
-        )}
-        {lines.length === 0 && <span className="skip">The file would be empty.</span>}
-      </div>
+      <DiffText lines={lines} name="Proposed change" empty="The file would be empty." />
       {!readOnly && (
         <div className="perm-a">
           <button
@@ -96,19 +85,5 @@ export function EditCard({ conversationId, edit, project, readOnly, armed }: Pro
         </p>
       )}
     </section>
-  )
-}
-
-function Line({ line }: { line: DiffLine }) {
-  if (line.type === 'skip') return <span className="skip">{line.count} unchanged lines</span>
-  const signs = { same: ['dl', ''], add: ['dl a', '+'], del: ['dl d', '−'] } as const
-  const [look, sign] = signs[line.type]
-  return (
-    <div className={look}>
-      <span>{line.type === 'add' ? '' : line.before}</span>
-      <span>{line.type === 'del' ? '' : line.after}</span>
-      <span>{sign}</span>
-      <span>{line.text === '' ? ' ' : line.text}</span>
-    </div>
   )
 }

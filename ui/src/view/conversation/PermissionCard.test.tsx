@@ -75,6 +75,23 @@ describe('PermissionCard', () => {
       { name: 'answer', args: ['c-1', 'x', 'allow_once', { allow_pattern: pattern }] },
     ])
   })
+  it.each([
+    ['Edit', { file_path: '/p/a.go', old_string: 'one\n', new_string: 'two\n' }, 'two'],
+    ['Write', { file_path: '/p/a.go', content: 'fresh\n' }, 'fresh'],
+    ['MultiEdit', { file_path: '/p/a.go', edits: [{ old_string: '1', new_string: '2nd' }] }, '2nd'],
+  ])('shows what %s would change as a change', (name, input, words) => {
+    show({ name, arguments: JSON.stringify(input) })
+    const change = screen.getByRole('group', { name: 'Change' })
+    expect(change.textContent).toContain(words)
+    expect(screen.getByText('a.go')).toBeTruthy()
+    fireEvent.click(button('Raw arguments'))
+    expect(screen.getByText(/"file_path": "\/p\/a.go"/)).toBeTruthy()
+  })
+  it('names a tool of a server with its server', () => {
+    show({ name: 'mcp__tracker__close_issue', arguments: '{"id":7}' })
+    expect(screen.getByText('tracker · close_issue')).toBeTruthy()
+    expect(screen.getByLabelText('Arguments').textContent).toContain('"id": 7')
+  })
   it('marks a pattern that is in force', () => {
     show({ allow_pattern: 'Grep(*)' }, false, ['Grep(*)'])
     fireEvent.pointerDown(button('Allow with a wider scope'), { button: 0, pointerType: 'mouse' })

@@ -1,9 +1,18 @@
 import { DropdownMenu } from 'radix-ui'
 import { useState } from 'react'
 import type { PendingPermission } from '../../contract/model'
-import { commandOf, prettyInput, projectRelative, targetOf } from '../../store/tools'
+import { diffLines } from '../../store/diff'
+import {
+  commandOf,
+  prettyInput,
+  projectRelative,
+  replacementsOf,
+  targetOf,
+  titleOf,
+} from '../../store/tools'
 import { Icon } from '../Icon'
 import { useActions, useBench } from '../bench'
+import { DiffText } from './DiffText'
 import { Waiting } from './Waiting'
 
 interface Props {
@@ -26,6 +35,8 @@ export function PermissionCard(props: Props) {
   const [evidence, setEvidence] = useState(false)
   const command = commandOf(prompt.name, prompt.arguments)
   const target = projectRelative(targetOf(prompt.name, prompt.arguments), project)
+  const changes = replacementsOf(prompt.name, prompt.arguments)
+  const readable = command !== '' || changes.length > 0
   const give = (decision: 'allow_once' | 'allow_always' | 'deny'): void =>
     answer(conversationId, prompt.id, decision)
   return (
@@ -38,7 +49,9 @@ export function PermissionCard(props: Props) {
         <Icon name="shield" className="i-s" />
         <span className="micro ink-2 mid keep">Permission required</span>
         {prompt.destructive && <span className="tag red">Destructive</span>}
-        <span className="micro ink-3 cut">{prompt.name}</span>
+        <span className="micro ink-3 cut" title={prompt.name}>
+          {titleOf(prompt.name)}
+        </span>
         <span className="grow" />
         <Waiting since={prompt.opened_at} />
       </div>
@@ -52,6 +65,15 @@ export function PermissionCard(props: Props) {
           <span className="p">$ </span>
           {command}
         </pre>
+      ) : changes.length > 0 ? (
+        changes.map((c, i) => (
+          <DiffText
+            key={i}
+            lines={diffLines(c.before, c.after)}
+            name={changes.length > 1 ? `Change ${i + 1} of ${changes.length}` : 'Change'}
+            empty="Nothing would change."
+          />
+        ))
       ) : (
         <pre tabIndex={0} aria-label="Arguments">
           {prettyInput(prompt.arguments)}
@@ -63,7 +85,7 @@ export function PermissionCard(props: Props) {
           <span>This command can delete or overwrite files that git is not tracking.</span>
         </p>
       )}
-      {command !== '' && (
+      {readable && (
         <div className="raw">
           <button type="button" className="chip" aria-expanded={raw} onClick={() => setRaw(!raw)}>
             <Icon name={raw ? 'down' : 'right'} />

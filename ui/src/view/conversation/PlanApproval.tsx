@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react'
 import type { PlanChoice } from '../../contract/model'
 import { Icon } from '../Icon'
 import { useActions } from '../bench'
-import { isTyping } from '../answerKeys'
+import { isTyping, overlayOpen } from '../answerKeys'
 
 const choices: { choice: PlanChoice; label: string; hint: string }[] = [
   { choice: 'execute', label: 'Approve and execute', hint: 'Auto-run safe tools' },
@@ -31,6 +31,7 @@ export function PlanApproval({ conversationId }: { conversationId: string }) {
   useEffect(() => {
     const onKey = (e: KeyboardEvent): void => {
       if (e.ctrlKey || e.metaKey || e.altKey || e.shiftKey || isTyping(e.target)) return
+      if (e.defaultPrevented || e.repeat || overlayOpen(document)) return
       const chosen = choices[Number(e.key) - 1]
       if (!chosen || !/^[1-4]$/.test(e.key)) return
       e.preventDefault()

@@ -3,8 +3,14 @@ import type { PlanItem } from '../../contract/gen'
 import { Icon } from '../Icon'
 import { StatusMark } from '../status/StatusMark'
 
+interface Props {
+  items: PlanItem[]
+  /** Absent while there is nothing to approve. */
+  onApprove?: (() => void) | undefined
+}
+
 /** The latest plan, above the transcript; folded it shows the current step. */
-export function PlanPanel({ items }: { items: PlanItem[] }) {
+export function PlanPanel({ items, onApprove }: Props) {
   const [open, setOpen] = useState(true)
   if (items.length === 0) return null
   const done = items.filter((i) => i.status === 'completed').length
@@ -37,6 +43,16 @@ export function PlanPanel({ items }: { items: PlanItem[] }) {
           <span className="grow" />
           <Icon name={open ? 'up' : 'down'} className="i-s" />
         </button>
+        {onApprove && (
+          <button
+            type="button"
+            className="btn sm plan-go"
+            title="Auto-run safe tools"
+            onClick={onApprove}
+          >
+            Approve and execute
+          </button>
+        )}
         {open && (
           <ol className="plan-list">
             {items.map((item, i) => (

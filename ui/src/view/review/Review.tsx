@@ -210,6 +210,19 @@ export function Review({ state, openPath }: Props) {
           Close <kbd className="kbd">Esc</kbd>
         </button>
       </div>
+      {c.pending_permissions.length > 0 && (
+        <div className="rollup" role="note">
+          <StatusMark kind="need" />
+          <span className="mid grow">
+            {c.pending_permissions.length === 1
+              ? '1 permission waits in the transcript; it is answered first.'
+              : `${c.pending_permissions.length} permissions wait in the transcript; they are answered first.`}
+          </span>
+          <button type="button" className="btn sm" onClick={() => close(id)}>
+            Show
+          </button>
+        </div>
+      )}
       <section className="review" aria-label="Review" ref={root} tabIndex={-1}>
         <FileList
           items={items}
