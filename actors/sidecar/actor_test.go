@@ -186,7 +186,7 @@ func (r *rig) stop() {
 // A child that says nothing: the opens are refused, and nothing was sent.
 func TestHost_NoHandshake(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, "silent", func(o *Options) { o.waits = quick })
+	r := newRig(t, "silent", func(o *Options) { o.waits = quick; o.waits.handshake = 300 * time.Millisecond })
 	r.talk("c-1", false)
 	r.open("c-1", "t-1", "x")
 	if m := last[msg.HostRefused](r, "c-1", nil); m.Text != "The agent sidecar did not complete its handshake within 10 s." {
@@ -199,7 +199,7 @@ func TestHost_NoHandshake(t *testing.T) {
 // F25: what the launcher wrote to stderr is in the refusal and in the reason.
 func TestHost_LauncherFails(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, "launcher", func(o *Options) { o.waits = quick; o.waits.refusals = 2 * time.Second })
+	r := newRig(t, "launcher", func(o *Options) { o.waits = quick })
 	r.talk("c-1", false)
 	r.open("c-1", "t-1", "x")
 	if m := last[msg.HostRefused](r, "c-1", nil); !strings.Contains(m.Text, "code 1") || !strings.Contains(m.Text, "Cannot find package 'zod'") {
@@ -390,7 +390,7 @@ func TestHost_Settings(t *testing.T) {
 // A child of before drops what it does not know: the setting counts as taken.
 func TestHost_SettingsOfAnOldChild(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, "old", func(o *Options) { o.waits = quick; o.waits.handshake = patience })
+	r := newRig(t, "old", func(o *Options) { o.waits = quick })
 	r.talk("c-1", false)
 	r.open("c-1", "t-1", `{"type":"chunk","sessionId":"$S","text":"hi"}`+"\n"+`{"type":"done","sessionId":"$S"}`)
 	r.closed("c-1", "t-1")

@@ -3,6 +3,7 @@ package sidecar
 import (
 	"cmp"
 	"errors"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -876,5 +877,18 @@ func (h *host) endText(e child.Exit) (reason, refusal string) {
 	if tail == "" {
 		return reason, refusal + " Run packetbench doctor to see what is missing."
 	}
-	return reason + ": " + end(tail, stderrInReason), refusal + " Its last words were:\n" + end(tail, stderrInText)
+	return reason + ": " + telling(tail), refusal + " Its last words were:\n" + end(tail, stderrInText)
+}
+
+// errorLine begins what a program says of the error that ended it: Node prints
+// a stack behind it, which says nothing to a person.
+var errorLine = regexp.MustCompile(`(?m)^\w*Error\b`)
+
+// telling is the part of a child's last words that there is room for in a
+// reason: its last error, else the end.
+func telling(tail string) string {
+	if all := errorLine.FindAllStringIndex(tail, -1); len(all) > 0 {
+		return begin(tail[all[len(all)-1][0]:], stderrInReason)
+	}
+	return end(tail, stderrInReason)
 }

@@ -455,6 +455,7 @@ func TestCore_MaxBatch(t *testing.T) {
 func TestEndText(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 2000)
+	stack := "node:internal/x:1\nError: first\n\nTypeError [CODE]: the cause\n" + strings.Repeat("    at f (file:1:1)\n", 60)
 	for _, tc := range []struct {
 		exit         child.Exit
 		reason, text string
@@ -462,6 +463,7 @@ func TestEndText(t *testing.T) {
 		{child.Exit{}, "Sidecar exited unexpectedly", "Run packetbench doctor"},
 		{child.Exit{Code: 2, Tail: " boom \n"}, "Sidecar exited with code 2: boom", "Its last words were:\nboom"},
 		{child.Exit{Broken: errors.New("x")}, "Sidecar exited with a line without an end (x)", ""},
+		{child.Exit{Code: 1, Tail: stack}, "Sidecar exited with code 1: " + stack[strings.Index(stack, "TypeError"):][:stderrInReason], "first"},
 		{child.Exit{Code: 1, Tail: long}, "Sidecar exited with code 1: " + strings.Repeat("é", stderrInReason/2), strings.Repeat("é", stderrInText/2)},
 	} {
 		h := newHost(func(s string) string { return s })

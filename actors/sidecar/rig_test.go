@@ -28,7 +28,7 @@ import (
 const patience = 25 * time.Second
 
 // quick are waits for tests that wait for their end.
-var quick = waits{handshake: 300 * time.Millisecond, setting: 300 * time.Millisecond, refusals: 100 * time.Millisecond, grace: 50 * time.Millisecond, behind: 50 * time.Millisecond}
+var quick = waits{handshake: patience, setting: 300 * time.Millisecond, refusals: 2 * time.Second, grace: 50 * time.Millisecond, behind: 50 * time.Millisecond}
 
 // rig is a node with a parent that does what engines_sup does, a host, and
 // conversations that write down what they hear.
