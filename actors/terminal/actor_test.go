@@ -442,7 +442,7 @@ func TestTerminal_Refused(t *testing.T) {
 		spec := shell("true")
 		tc.change(&spec)
 		name := r.spawn(msg.TerminalOpen{Spec: spec})
-		reply, err := nodetestCall(r, name, msg.DescribeTerminal{})
+		reply, err := r.ask(name, msg.DescribeTerminal{})
 		if err != nil {
 			// It was quicker than the question: the door says so itself.
 			if !errors.Is(err, gen.ErrProcessUnknown) && !errors.Is(err, gen.ErrProcessTerminated) {

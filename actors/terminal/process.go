@@ -20,11 +20,6 @@ const hangup = 2 * time.Second
 // hang up by itself.
 const tailWait = 500 * time.Millisecond
 
-// ending is how a program ended, and when nothing of it is left.
-type ending struct {
-	exit msg.TerminalExit
-}
-
 // lookPath finds the program in the PATH of the environment that it will get,
 // not in the service's.
 func lookPath(command string, env []string) string {

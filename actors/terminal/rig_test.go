@@ -20,7 +20,6 @@ import (
 	"github.com/packetbench/packetbench/actors/msg"
 	"github.com/packetbench/packetbench/actors/terminal/screen"
 	"github.com/packetbench/packetbench/contract"
-	"github.com/packetbench/packetbench/supervisors"
 	"github.com/packetbench/packetbench/supervisors/nodetest"
 )
 
@@ -71,7 +70,8 @@ func (e *events) find(what contract.TerminalWhat) (string, bool) {
 // rig is a node with terminals.
 type rig struct {
 	t      testing.TB
-	node   *supervisors.Node
+	node   gen.Node
+	ask    func(name gen.Atom, request any) (any, error)
 	events events
 	opt    Options
 	serial int
@@ -80,7 +80,9 @@ type rig struct {
 func newRig(t testing.TB, budget time.Duration) *rig {
 	t.Helper()
 	r := &rig{t: t}
-	r.node = nodetest.Start(t, budget)
+	n := nodetest.Start(t, budget)
+	r.node = n
+	r.ask = func(name gen.Atom, request any) (any, error) { return nodetest.Call(n, name, request, 10) }
 	r.opt = Options{BootID: "boot-test", Home: t.TempDir(), Publisher: &r.events}
 	return r
 }
@@ -115,7 +117,7 @@ func (r *rig) spawn(open msg.TerminalOpen) gen.Atom {
 
 func (r *rig) call(name gen.Atom, request any) any {
 	r.t.Helper()
-	reply, err := nodetest.Call(r.node, name, request, 10)
+	reply, err := r.ask(name, request)
 	if err != nil {
 		r.t.Fatalf("%T: %v", request, err)
 	}
@@ -273,12 +275,6 @@ func (w *window) check() {
 	}
 }
 
-func (w *window) text() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.raw.String()
-}
-
 // shows is what the window's screen would be repainted with.
 func (w *window) shows() string {
 	w.mu.Lock()
@@ -345,8 +341,4 @@ func field(t testing.TB, body, key string) any {
 		t.Fatal(err)
 	}
 	return m[key]
-}
-
-func nodetestCall(r *rig, name gen.Atom, request any) (any, error) {
-	return nodetest.Call(r.node, name, request, 10)
 }

@@ -75,7 +75,6 @@ type looks struct {
 	links     []string // parameters, a semicolon, and the address
 	byLink    map[string]uint16
 	linkBytes int
-	anonymous int
 }
 
 func (l *looks) index(e ext) uint16 {
