@@ -1,5 +1,5 @@
-// Package agent is the Ergo application of the work: conversations and, in
-// later versions, the hosts of other people's programs.
+// Package agent is the Ergo application of the work: conversations and the
+// hosts of other people's programs.
 package agent
 
 import (
@@ -10,6 +10,7 @@ import (
 
 	"github.com/packetbench/packetbench/actors/conversation"
 	"github.com/packetbench/packetbench/actors/msg"
+	"github.com/packetbench/packetbench/actors/sidecar"
 	"github.com/packetbench/packetbench/contract"
 	"github.com/packetbench/packetbench/supervisors"
 )
@@ -18,6 +19,8 @@ import (
 type Options struct {
 	Common       supervisors.Common
 	Conversation conversation.Options
+	// Sidecar is what the host of the Node child is started with.
+	Sidecar sidecar.Options
 	// MaxAwake is the limit of awake conversations; 0 means none.
 	MaxAwake int
 	// OnEnd hears why the application ended.
@@ -26,7 +29,7 @@ type Options struct {
 
 // CreateApp builds the application.
 func CreateApp(o Options) gen.ApplicationBehavior {
-	factory := conversation.New(o.Conversation)
+	factory, host := conversation.New(o.Conversation), sidecar.New(o.Sidecar)
 	return supervisors.AgentApp(supervisors.AgentOptions{
 		Common:   o.Common,
 		MaxAwake: o.MaxAwake,
@@ -36,6 +39,9 @@ func CreateApp(o Options) gen.ApplicationBehavior {
 				return supervisors.Process{}, fmt.Errorf("%w: %q", contract.ErrBadID, string(name))
 			}
 			return supervisors.Process{Factory: factory, Args: []any{contract.ConversationID(id)}}, nil
+		},
+		Sidecar: func(gen.Atom, []any) (supervisors.Process, error) {
+			return supervisors.Process{Factory: host}, nil
 		},
 	}, o.OnEnd)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/packetbench/packetbench/actors/bus"
 	"github.com/packetbench/packetbench/actors/child"
 	"github.com/packetbench/packetbench/actors/msg"
+	"github.com/packetbench/packetbench/actors/sidecar"
 	"github.com/packetbench/packetbench/actors/store"
 	"github.com/packetbench/packetbench/actors/turn"
 	"github.com/packetbench/packetbench/actors/turn/llm"
@@ -58,6 +59,8 @@ type service struct {
 	prices *llm.PriceTable
 	keys   *keyWatch
 	log    *bus.Log
+	board  *sidecar.Board
+	shelf  *shelf
 	node   *supervisors.Node
 	// apps counts the applications that have not ended.
 	apps  sync.WaitGroup

@@ -19,10 +19,19 @@ import (
 	"github.com/packetbench/packetbench/contract/conformance"
 )
 
-// TestConformance_InProcess plays the suite through the doors of the whole
-// program, once per provider wire: whoever answers, a window sees the same.
-func TestConformance_InProcess(t *testing.T) {
+// TestConformance plays the suite through the doors of the whole program: once
+// per provider wire of our own turn loop and once per SDK behind the sidecar.
+// Whoever answers, a window sees the same; the last subtest compares what they
+// saw field by field.
+func TestConformance(t *testing.T) {
 	built(t)
+	seen := &streams{}
+	t.Run("in-process", func(t *testing.T) { conformInProcess(t, seen) })
+	t.Run("sidecar", func(t *testing.T) { conformSidecar(t, seen) })
+	t.Run("one stream", seen.compare)
+}
+
+func conformInProcess(t *testing.T, seen *streams) {
 	for _, w := range []struct {
 		name, provider, model string
 		server                func(testing.TB) *llmtest.Server
@@ -78,6 +87,7 @@ func TestConformance_InProcess(t *testing.T) {
 					h := &inProcess{
 						p: p, conn: conn, model: model, project: t.TempDir(),
 						provider: contract.ProviderID(w.provider), modelID: w.model,
+						saw: seen.of(w.name, contract.TransportInProcess),
 					}
 					model.load(h.project, s)
 					return h, nil
@@ -164,7 +174,8 @@ func (m *scripted) next(llmtest.Recorded) llmtest.Turn {
 		t.Status, t.Error, t.ErrorType = http.StatusTooManyRequests, "slow down", "rate_limit_error"
 		t.Header = http.Header{"Retry-After": {strconv.FormatFloat(*step.Limited, 'f', -1, 64)}}
 	case step.Fail != "":
-		t.Status, t.Error, t.ErrorType = http.StatusBadRequest, step.Fail, "invalid_request_error"
+		// A bad request some kits try again without what may have been bad.
+		t.Status, t.Error, t.ErrorType = http.StatusForbidden, step.Fail, "permission_error"
 	case step.Hold:
 		t.Wait = m.release
 	}
@@ -197,6 +208,7 @@ type inProcess struct {
 	project  string
 	provider contract.ProviderID
 	modelID  string
+	saw      func(contract.Envelope)
 }
 
 func (h *inProcess) Start() contract.StartParams {
@@ -217,7 +229,7 @@ func (h *inProcess) Subscribe(ctx context.Context, patterns []string, since any)
 		conn.close()
 		return nil, err
 	}
-	return &followed{conn: conn}, nil
+	return &followed{conn: conn, saw: h.saw}, nil
 }
 
 func (h *inProcess) Release() { h.model.let() }
@@ -239,6 +251,7 @@ func (h *inProcess) Close() {
 type followed struct {
 	conn    *client
 	waiting []contract.Envelope
+	saw     func(contract.Envelope)
 }
 
 func (f *followed) Next(ctx context.Context) (contract.Envelope, error) {
@@ -258,6 +271,7 @@ func (f *followed) Next(ctx context.Context) (contract.Envelope, error) {
 	}
 	e := f.waiting[0]
 	f.waiting = f.waiting[1:]
+	f.saw(e)
 	return e, nil
 }
 

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -21,15 +22,14 @@ const (
 	chatModel   = "gpt-4.1"
 )
 
-// TestConformance_Sidecar plays the suite with the vendors' real SDKs in the
-// real Node child, against loopback servers of their providers.
-func TestConformance_Sidecar(t *testing.T) {
-	built(t)
+// conformSidecar plays the suite with the vendors' real SDKs in the real Node
+// child, against loopback servers of their providers.
+func conformSidecar(t *testing.T, seen *streams) {
 	for _, w := range vendors() {
 		t.Run(w.name, func(t *testing.T) {
 			model := &scripted{tool: w.tool, plan: w.plan}
 			server := w.server(t).Foreign().Choose(model.next)
-			p := serve(t, t.TempDir(), w.env(server.URL))
+			p := serve(t, t.TempDir(), append(w.env(server.URL), sidecarScript(t)))
 			lacks := map[conformance.Feature]string{
 				conformance.FeatureOneShot: "a single question is asked of a provider, never of an agent",
 			}
@@ -39,7 +39,7 @@ func TestConformance_Sidecar(t *testing.T) {
 			conformance.Run(t, conformance.Suite{
 				Transport: contract.TransportSidecar, Limit: patience, Lacks: lacks,
 				Open: func(ctx context.Context, s conformance.Script) (conformance.Harness, error) {
-					return w.open(ctx, t, p, model, s)
+					return w.open(ctx, t, p, model, s, seen.of(w.name, contract.TransportSidecar))
 				},
 			})
 			if code := p.term(); code != 0 {
@@ -47,6 +47,19 @@ func TestConformance_Sidecar(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sidecarScript is the variable that names the sidecar of this checkout.
+func sidecarScript(t testing.TB) string {
+	t.Helper()
+	script, err := filepath.Abs(filepath.Join("..", "..", "sidecar", "dist", "index.js"))
+	if err == nil {
+		_, err = os.Stat(script)
+	}
+	if err != nil {
+		t.Fatalf("the sidecar is not built, run make sidecar: %v", err)
+	}
+	return "PACKETBENCH_SIDECAR_PATH=" + script
 }
 
 // vendor is one SDK behind the sidecar, with what its model has to say to make
@@ -60,14 +73,14 @@ type vendor struct {
 	lacks                 map[conformance.Feature]string
 }
 
-func (v vendor) open(ctx context.Context, t *testing.T, p *proc, model *scripted, s conformance.Script) (conformance.Harness, error) {
+func (v vendor) open(ctx context.Context, t *testing.T, p *proc, model *scripted, s conformance.Script, saw func(contract.Envelope)) (conformance.Harness, error) {
 	conn, err := dial(ctx, p.run.URL, p.run.OwnerToken)
 	if err != nil {
 		return nil, err
 	}
 	h := &hosted{inProcess{
 		p: p, conn: conn, model: model, project: t.TempDir(),
-		provider: contract.ProviderID(v.provider), modelID: v.model,
+		provider: contract.ProviderID(v.provider), modelID: v.model, saw: saw,
 	}}
 	model.load(h.project, s)
 	return h, nil

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"ergo.services/ergo/gen"
@@ -16,6 +18,7 @@ import (
 	"github.com/packetbench/packetbench/actors/inspect"
 	"github.com/packetbench/packetbench/actors/msg"
 	"github.com/packetbench/packetbench/actors/secret"
+	"github.com/packetbench/packetbench/actors/sidecar"
 	"github.com/packetbench/packetbench/actors/store"
 	"github.com/packetbench/packetbench/actors/turn"
 	"github.com/packetbench/packetbench/actors/turn/llm"
@@ -23,8 +26,10 @@ import (
 	"github.com/packetbench/packetbench/apps/core"
 	"github.com/packetbench/packetbench/apps/edge"
 	"github.com/packetbench/packetbench/apps/ops"
+	"github.com/packetbench/packetbench/apps/packetbench/install"
 	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
+	bundle "github.com/packetbench/packetbench/sidecar"
 	"github.com/packetbench/packetbench/supervisors"
 	"github.com/packetbench/packetbench/ui"
 )
@@ -69,6 +74,10 @@ func (s *service) startCore() error {
 	if err := s.waitReady(msg.Store); err != nil {
 		return err
 	}
+	s.board = s.newBoard()
+	if err := s.openShelf(); err != nil {
+		return err
+	}
 	s.warnOfSettings()
 	return s.waitReady(msg.Bus)
 }
@@ -87,7 +96,72 @@ func (s *service) warnOfSettings() {
 }
 
 func (s *service) providers() *providers {
-	return &providers{node: s.node, getenv: s.getenv, client: llm.NewHTTPClient(), prices: s.prices}
+	return &providers{
+		node: s.node, getenv: s.getenv, client: llm.NewHTTPClient(), prices: s.prices,
+		shelf: s.shelf, sidecar: s.board.Status,
+	}
+}
+
+// openShelf reads what is known of the SDKs from the sidecar inside the program.
+func (s *service) openShelf() error {
+	m, err := install.ReadManifest(bundle.Files())
+	if err != nil {
+		return fmt.Errorf("the sidecar inside this program is damaged: %w; build or install PacketBench again", err)
+	}
+	s.shelf = newShelf(m, func() sidecarPlace { return placeOf(sidecarLookup(s.getenv, s.cfg.Paths)) })
+	return nil
+}
+
+// newBoard takes the sidecar's count over all runs from the store. A store that
+// does not answer costs the count and not the start.
+func (s *service) newBoard() *sidecar.Board {
+	var stats msg.SidecarStats
+	if reply, err := s.node.CallWithTimeout(msg.Store, msg.LoadSidecarStats{}, 5); err == nil {
+		stats, _ = reply.(msg.SidecarStats)
+	}
+	return sidecar.NewBoard(sidecar.BoardOptions{
+		Publisher: s.log, Lifetime: stats.Lifetime, Logger: s.logger,
+		Save: func(l contract.SidecarLifetime) {
+			if err := s.node.Send(msg.Store, msg.SaveSidecarStats{Lifetime: l}); err != nil && !s.draining.Load() {
+				s.logger.Warn("sidecar's count not saved", "reason", err)
+			}
+		},
+	})
+}
+
+// sidecarOptions is what the host of the Node child is started with.
+func (s *service) sidecarOptions() sidecar.Options {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "" // Then no MCP server of all projects is known.
+	}
+	return sidecar.Options{
+		Entry: sidecarLookup(s.getenv, s.cfg.Paths), Marker: s.groups.Marker(), Register: s.groups.Register,
+		Environ: os.Environ(), StateDir: filepath.Join(sidecarRoot(s.cfg.Paths), "state"), HomeDir: home,
+		BaseURL: s.vendorURL, Logger: s.logger.With("actor", string(msg.Sidecar)),
+	}
+}
+
+// vendorURL is the endpoint that the settings give an SDK; empty means the
+// vendor's own, or that of the SDK's usual variable.
+func (s *service) vendorURL(p contract.ProviderID, stored json.RawMessage) (string, error) {
+	settings, err := resolve(stored, s.getenv)
+	if err != nil {
+		return "", err
+	}
+	var url, vendors string
+	switch p {
+	case contract.ProviderClaudeOAuth:
+		p, url, vendors = contract.ProviderAnthropic, settings.AnthropicURL, llm.DefaultAnthropicURL
+	case contract.ProviderAgents:
+		p, url, vendors = contract.ProviderOpenAI, settings.OpenAIURL, llm.DefaultOpenAIURL
+	default:
+		return "", nil
+	}
+	if url == vendors {
+		url = ""
+	}
+	return url, settings.Refused(p)
 }
 
 // startAgent starts the work; no conversation runs yet.
@@ -106,8 +180,10 @@ func (s *service) startAgent() error {
 				}
 				return tokens
 			},
+			Prices: s.prices,
 		},
-		OnEnd: s.onEnd(msg.AgentApp),
+		Sidecar: s.sidecarOptions(),
+		OnEnd:   s.onEnd(msg.AgentApp),
 	}))
 }
 
@@ -116,6 +192,7 @@ func (s *service) startOps() error {
 	return supervisors.StartApp(s.node, ops.CreateApp(ops.Options{
 		Common: s.common(),
 		Inspect: inspect.Options{
+			Heard:  s.board.Heard,
 			BootID: s.boot, Publisher: s.log, Sources: []gen.Atom{msg.CoreSup, msg.AgentSup, msg.SessionsSup, msg.EnginesSup, msg.TerminalsSup, msg.MCPSup, msg.OpsSup, msg.EdgeSup, msg.ViewersSup},
 		},
 		OnEnd: s.onEnd(msg.OpsApp),
@@ -137,8 +214,8 @@ func (s *service) startEdge() error {
 		Bridge: bridge.Options{
 			Addr: s.cfg.Addr, BootID: s.boot, OwnerToken: s.run.OwnerToken, MonitorToken: s.run.MonitorToken,
 			Log: s.log, Publisher: s.log, Commands: s.log,
-			Providers: s.providers(),
-			Page:      page, Ready: s.ready.Load, ProjectPath: s.cfg.StartedIn, Logger: s.logger,
+			Providers: s.providers(), Sidecar: s.board.Status,
+			Page: page, Ready: s.ready.Load, ProjectPath: s.cfg.StartedIn, Logger: s.logger,
 			Gauges: map[string]func() float64{
 				"packetbench_log_waiting":   func() float64 { return float64(s.log.Figures().Waiting) },
 				"packetbench_log_in_flight": func() float64 { return float64(s.log.Figures().InFlight) },

@@ -57,7 +57,7 @@ var scenarios = []scenario{
 	},
 	{
 		name: "tool without permission", features: []Feature{FeatureTools},
-		owes:   []contract.Kind{contract.KindToolStart, contract.KindToolResult, contract.KindToolOutputExtended},
+		owes:   []contract.Kind{contract.KindToolStart, contract.KindToolResult},
 		script: steps(Step{Text: []string{"Looking. "}, Calls: []Call{{Do: ActionRead, Path: "absent.txt"}}}, say("Done.")),
 		play: func(p *player) error {
 			if err := p.start(nil); err != nil {
@@ -73,7 +73,7 @@ var scenarios = []scenario{
 	},
 	{
 		name: "permission allowed", features: []Feature{FeatureTools},
-		owes:   []contract.Kind{contract.KindPermissionRequest, contract.KindToolResult},
+		owes:   []contract.Kind{contract.KindPermissionRequest, contract.KindToolResult, contract.KindToolOutputExtended},
 		script: steps(calls(run), say("Done.")),
 		play: func(p *player) error {
 			id, err := p.prompted()
@@ -249,7 +249,8 @@ var scenarios = []scenario{
 			}
 			for _, e := range p.of(contract.KindRateLimited) {
 				s := e.(contract.RateLimited).RetryAfterSeconds
-				p.want(s != nil && *s == 1, "the wait of 1 s that the provider named is not in the event")
+				// An SDK may add a little of its own, so that not all come back at once.
+				p.want(s != nil && *s >= 1 && *s < 2, "the wait of 1 s that the provider named is not in the event")
 			}
 			p.want(p.textOf(1) == strings.Join(hello, ""), "the turn says %q", p.textOf(1))
 			return p.rest()

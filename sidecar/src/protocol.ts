@@ -57,6 +57,8 @@ export interface StartRequest {
   turnId: string | undefined
   /** Lives in memory only; never logged, never sent back. */
   apiKey: string | undefined
+  /** Ours: the model endpoint of this session, before any of the environment. */
+  baseUrl: string | undefined
   resume: string | undefined
   thinkingEnabled: boolean
   planMode: boolean

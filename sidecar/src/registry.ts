@@ -182,6 +182,7 @@ export class Registry {
         initialMessage: start.initialMessage,
         attachments: start.attachments,
         apiKey: start.apiKey,
+        baseUrl: start.baseUrl,
         resume: start.resume,
         resumeMessages: start.resumeMessages,
         thinkingEnabled: start.thinkingEnabled,

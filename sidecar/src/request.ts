@@ -158,6 +158,7 @@ function decodeStart(field: Reader): StartRequest {
     initialMessage: field.optionalText('initialMessage') ?? '',
     turnId: field.optionalText('turnId'),
     apiKey: field.optionalText('apiKey'),
+    baseUrl: field.optionalText('baseUrl'),
     resume: field.optionalText('resume'),
     thinkingEnabled: field.optionalBool('thinkingEnabled'),
     planMode: field.optionalBool('planMode'),

@@ -372,7 +372,7 @@ class ClaudeSession implements ProviderSession, Member {
     const filter = vendorTools(options.allowedTools)
     const sdkOptions: Options = {
       abortController: abort,
-      env: childEnv(this.settings, options.apiKey ?? ''),
+      env: childEnv(this.settings, options.apiKey ?? '', options.baseUrl),
       model: this.model,
       // Deliberate: our filter is not the SDK's allowedTools, which would run
       // these tools without asking anybody.

@@ -337,7 +337,7 @@ class OpenAISession implements ProviderSession {
   }
 
   private endpoint(): string {
-    return this.settings.baseUrl ?? VENDOR_URL
+    return this.options.baseUrl ?? this.settings.baseUrl ?? VENDOR_URL
   }
 
   private clean(text: string): string {

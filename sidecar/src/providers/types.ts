@@ -74,6 +74,8 @@ export interface SessionOptions {
   readonly initialMessage: string
   readonly attachments: readonly ImageAttachment[]
   readonly apiKey: string | undefined
+  /** The model endpoint; undefined means the one the factory knows. */
+  readonly baseUrl: string | undefined
   readonly resume: string | undefined
   readonly resumeMessages: readonly ResumeMessage[]
   readonly thinkingEnabled: boolean

@@ -90,6 +90,12 @@ export function serversByTag(names: readonly string[]): Map<string, string | und
 
 const go: SyncHookJSONOutput = { continue: true }
 
+/** Makes the SDK call canUseTool whatever its own rules say of the call. */
+const ask: SyncHookJSONOutput = {
+  continue: true,
+  hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision: 'ask' },
+}
+
 function stop(why: string): SyncHookJSONOutput {
   return {
     continue: true,
@@ -151,11 +157,14 @@ export class Bridge {
     const name = hook.tool_name
     const gate = this.mcpRefusal(name, hook.tool_input) ?? this.refusal(name)
     if (gate !== undefined) return stop(gate)
-    if (!writeTools.has(name)) return go
+    if (!writeTools.has(name) && name !== 'Bash') return go
     // The vendor denies these itself in this mode, but only after this hook.
     if (this.options.posture.permissionMode === 'deny_all') {
       return stop('Permissions: all risky tools are denied.')
     }
+    // The vendor lets commands run unasked that it takes for harmless; here the
+    // host judges every command.
+    if (name === 'Bash') return ask
     const path = pathOf(hook.tool_input)
     const toolUseId = hook.tool_use_id ?? id
     if (path === undefined || toolUseId === undefined) return go

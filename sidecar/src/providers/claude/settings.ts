@@ -32,6 +32,7 @@ const retries = '2'
 export function childEnv(
   settings: ClaudeSettings,
   apiKey: string,
+  baseUrl = settings.baseUrl,
 ): Record<string, string | undefined> {
   const home = join(settings.stateDir, 'claude')
   const config = join(home, '.claude')
@@ -43,7 +44,7 @@ export function childEnv(
     CLAUDE_CONFIG_DIR: config,
     ANTHROPIC_API_KEY: apiKey,
     CLAUDE_CODE_OAUTH_TOKEN: undefined,
-    ...(settings.baseUrl === undefined ? {} : { ANTHROPIC_BASE_URL: settings.baseUrl }),
+    ...(baseUrl === undefined ? {} : { ANTHROPIC_BASE_URL: baseUrl }),
     CLAUDE_AGENT_SDK_CLIENT_APP: 'packetbench',
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     CLAUDE_CODE_MAX_RETRIES: retries,
