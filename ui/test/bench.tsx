@@ -55,6 +55,9 @@ export function renderInBench(
   }))
   const given: Partial<Actions> = {
     start: () => Promise.resolve({ ok: false, project: '' }),
+    listCommands: () => Promise.resolve([]),
+    findFiles: () => Promise.resolve([]),
+    confirmDelete: () => Promise.resolve(undefined),
     ...answers,
   }
   const actions = new Proxy({} as Actions, {

@@ -77,7 +77,8 @@ export interface Commands {
   rename: (id: string, title: string) => Promise<void>
   archive: (id: string, archived: boolean) => Promise<void>
   pin: (id: string, pinned: boolean) => Promise<void>
-  remove: (id: string) => Promise<void>
+  /** Deletes a conversation; what was left behind of its worktree, in words. */
+  remove: (id: string) => Promise<string>
   removePattern: (id: string, pattern: string) => Promise<void>
   /** What the conversation has written so far, compared with the disk now. */
   listEdits: (id: string) => Promise<EditedFile[]>
@@ -165,7 +166,10 @@ export function createCommands(link: Pick<Link, 'call'>): Commands {
     rename: (id, title) => run('rename_conversation', { session_id: id, title }),
     archive: (id, archived) => run('archive_conversation', { session_id: id, archived }),
     pin: (id, pinned) => run('pin_conversation', { session_id: id, pinned }),
-    remove: (id) => run('delete_conversation', { session_id: id }),
+    remove: async (id) => {
+      const result = await ask('delete_conversation', { session_id: id })
+      return isRecord(result) && typeof result.problem === 'string' ? result.problem : ''
+    },
     removePattern: (id, pattern) => run('remove_allow_pattern', { session_id: id, pattern }),
     listEdits: async (id) => readEditedFiles(await ask('list_edits', { session_id: id })),
     getEdit: async (id, path) => readEditedText(await ask('get_edit', { session_id: id, path })),

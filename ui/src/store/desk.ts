@@ -40,6 +40,8 @@ export interface DeskActions {
   /** The Markdown commands of a project and of the person. */
   listCommands: (project: string) => Promise<FileCommand[]>
   reloadProject: (path: string) => void
+  /** Answers the one question that a new project raises. */
+  trustProject: (path: string, trusted: boolean) => void
   reloadProfiles: () => void
   /** Saves a profile; the reason when it was refused. */
   saveProfile: (profile: Profile) => Promise<string>
@@ -163,6 +165,12 @@ export function createDesk(c: Context): {
         .getProject(path)
         .then((facts) => c.set((s) => ({ projects: { ...s.projects, [path]: facts } })))
         .catch(() => undefined)
+    },
+    trustProject: (path, trusted) => {
+      c.commands
+        .trustProject(path, trusted)
+        .then(() => actions.reloadProject(path))
+        .catch((e: unknown) => c.say(sentence(e), 'error'))
     },
     reloadProfiles: () => {
       c.commands

@@ -145,6 +145,7 @@ export interface Actions extends DeskActions {
   pin: (id: string, pinned: boolean) => void
   remove: (id: string) => Promise<boolean>
   resetSidecar: () => void
+  reloadSidecar: () => void
   reloadKeys: () => void
   /** Saves or removes a key; the reason when that did not work. */
   setKey: (account: string, value: string) => Promise<string>
@@ -769,7 +770,8 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
     pin: (id, pinned) => attempt(commands.pin(id, pinned)),
     remove: async (id) => {
       try {
-        await commands.remove(id)
+        const problem = await commands.remove(id)
+        if (problem !== '') say(problem, 'error')
         setDraft(id, '')
         reviews.forget(id)
         return true
@@ -779,6 +781,7 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
       }
     },
     resetSidecar: () => attempt(commands.resetActor('sidecar')),
+    reloadSidecar: () => attempt(commands.getSidecarStatus().then((sidecar) => set({ sidecar }))),
     reloadKeys,
     setKey: (account, value) => changeKey(commands.setKey(account, value)),
     deleteKey: (account) => changeKey(commands.deleteKey(account)),

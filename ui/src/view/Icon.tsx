@@ -229,6 +229,31 @@ const shapes = {
       <circle cx="5.8" cy="11.5" r="1.7" />
     </>
   ),
+  mic: (
+    <>
+      <rect x="6" y="2" width="4" height="7.5" rx="2" />
+      <path d="M3.5 7.8a4.5 4.5 0 0 0 9 0M8 12.3V14" />
+    </>
+  ),
+  bell: (
+    <>
+      <path d="M4 11V7a4 4 0 0 1 8 0v4l1 1.2H3zM6.8 14h2.4" />
+    </>
+  ),
+  keys: (
+    <>
+      <rect x="1.8" y="4.2" width="12.4" height="7.6" rx="1.2" />
+      <path d="M4.4 6.8h.01M6.8 6.8h.01M9.2 6.8h.01M11.6 6.8h.01" strokeWidth="1.6" />
+      <path d="M5 9.4h6" />
+    </>
+  ),
+  server: (
+    <>
+      <rect x="2.5" y="3" width="11" height="4" rx="1" />
+      <rect x="2.5" y="9" width="11" height="4" rx="1" />
+      <path d="M5 5h.01M5 11h.01" strokeWidth="1.7" />
+    </>
+  ),
   sun: (
     <>
       <circle cx="8" cy="8" r="3" />

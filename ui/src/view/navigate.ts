@@ -3,10 +3,24 @@
 
 import { createContext, useContext } from 'react'
 
+/** The groups of the Settings, each with its own address. */
+export const settingsGroups = [
+  'agents',
+  'providers',
+  'profiles',
+  'appearance',
+  'notifications',
+  'engines',
+  'shortcuts',
+] as const
+
+export type SettingsGroup = (typeof settingsGroups)[number]
+
 export type Route =
   | { view: 'agents'; screen: 'list' | 'new' }
   | { view: 'agents'; screen: 'conversation'; id: string }
-  | { view: 'settings' }
+  | { view: 'history' }
+  | { view: 'settings'; group: SettingsGroup }
   | { view: 'monitor'; id: string }
 
 export interface Navigation {
@@ -16,7 +30,8 @@ export interface Navigation {
 
 export function pathOf(route: Route): string {
   if (route.view === 'monitor') return route.id === '' ? '/monitor' : `/monitor/${route.id}`
-  if (route.view === 'settings') return '/settings'
+  if (route.view === 'settings') return `/settings/${route.group}`
+  if (route.view === 'history') return '/history'
   switch (route.screen) {
     case 'list':
       return '/agents'

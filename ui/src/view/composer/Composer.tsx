@@ -1,19 +1,26 @@
 import { useMemo, useRef, useState } from 'react'
+import { ProfileReviewer } from '../../contract/gen'
+import type { BuiltinId } from '../../store/completion'
+import { placeholder } from '../../store/completion'
+import { readDraft } from '../../store/drafts'
 import type { ConversationState } from '../../store/reduce'
 import { usageLine } from '../../store/format'
-import { nextPosture, offered, postureOf } from '../../store/posture'
-import { readStored } from '../../store/storage'
-import type { Staged } from '../../store/stores'
+import { nextPosture, offered, postureOf, postures } from '../../store/posture'
 import { Icon } from '../Icon'
 import { useActions, useBench } from '../bench'
-import { ImageChips } from './ImageChips'
+import { newConversationId } from '../../contract/subjects'
+import { useNavigation } from '../navigate'
+import { CheatSheet } from './CheatSheet'
+import { ComposerBox } from './ComposerBox'
 import { ModelMenu } from './ModelMenu'
 import { PostureChip } from './PostureChip'
-import { composerKey, isTouch } from './keys'
-import { useGrow } from './useGrow'
-import { useImageDrop } from './useImageDrop'
+import { useCommands } from './useCommands'
 
-const noImages: Staged[] = []
+/** How many messages `/compact` leaves in view. Source: ui.md 5.3. */
+const compactKeep = 4
+
+const reviewTask =
+  'Review the changes of this project that are not committed yet. Report findings by priority, with file and line; change nothing.'
 
 interface Props {
   state: ConversationState
@@ -25,171 +32,204 @@ interface Props {
 export function Composer({ state, blocked }: Props) {
   const c = state.conversation
   const id = c.session_id
-  const draft = useBench((s) => s.drafts[id])
-  const text = draft ?? readStored('draft', id)
-  const images = useBench((s) => s.staged[id]) ?? noImages
+  const text = useBench((s) => s.drafts[id]) ?? readDraft(id)
+  const staged = useBench((s) => s.staged[id]?.some((x) => x.attachment) ?? false)
   const error = useBench((s) => s.composerErrors[id]) ?? ''
   const link = useBench((s) => s.link.phase)
   const actions = useActions()
+  const { go } = useNavigation()
   const field = useRef<HTMLTextAreaElement>(null)
-  // 0: not browsing; n: the n-th newest own turn.
-  const [back, setBack] = useState(0)
-  const composing = useRef(false)
-  useGrow(field, text)
+  const [choosing, setChoosing] = useState<'posture' | 'model'>()
+  const [help, setHelp] = useState(false)
 
   const own = useMemo(
     () => c.messages.filter((m) => m.role === 'user' && !m.queued).map((m) => m.content),
     [c.messages],
   )
-  const postures = offered(c.capabilities.permissionModes, c.capabilities.canPlanMode)
-  const drop = useImageDrop(c.capabilities.imageAttachments, (added) => actions.stage(id, added))
+  const can = {
+    files: c.capabilities.fileMentions && c.project_path !== '',
+    commands: c.capabilities.slashCommands,
+  }
+  const listCommands = useCommands(true, c.project_path)
+  const modes = offered(c.capabilities.permissionModes, c.capabilities.canPlanMode)
   const active = c.status === 'active'
   const parked = c.pending_permissions.length + c.pending_edits.length
-  const empty = text.trim() === '' && !images.some((x) => x.attachment)
+  const remarks = c.diff_comments.length > 0
+  const empty = text.trim() === '' && !staged && !remarks
   const why = empty ? 'Write something first.' : blocked
   const usage = usageLine(c.context?.used ?? 0, c.messages)
 
-  const setText = (next: string): void => {
-    if (back !== 0) setBack(0)
-    actions.setDraft(id, next)
+  /** Starts a sibling of this conversation and goes there. */
+  const sibling = async (change: {
+    profile: string
+    message: string
+    planMode: boolean
+  }): Promise<void> => {
+    const next = newConversationId()
+    const started = await actions.start(
+      {
+        session_id: next,
+        provider: c.provider,
+        row: c.row,
+        model: c.model,
+        project_path: c.project_path,
+        initial_message: change.message,
+        plan_mode: change.planMode,
+        permission_mode: c.posture.permission_mode,
+        approve_writes: c.posture.approve_writes,
+        ...(change.profile !== '' && { profile: change.profile }),
+      },
+      next,
+    )
+    if (started.ok) go({ view: 'agents', screen: 'conversation', id: next })
+    else if (started.project !== '') actions.say(started.project, 'error')
   }
-  const send = (): void => {
-    if (why !== '') return
-    setBack(0)
-    actions.send(id)
+
+  const review = async (): Promise<void> => {
+    if (c.git && c.git.is_clean && c.git.staged_count === 0) {
+      actions.say('There is nothing to review: the project has no uncommitted change.')
+      return
+    }
+    await sibling({ profile: ProfileReviewer, message: reviewTask, planMode: true })
   }
-  const show = (n: number): void => {
-    setBack(n)
-    actions.setDraft(id, n === 0 ? '' : (own.at(-n) ?? ''))
+
+  const runBuiltin = (command: BuiltinId): void => {
+    switch (command) {
+      case 'plan': {
+        const now = postureOf(c.posture)
+        const wanted = c.posture.plan_mode
+          ? postures.find((p) => !p.planMode && p.permissionMode === c.posture.permission_mode)
+          : postures.find((p) => p.planMode)
+        if (wanted && wanted.id !== now.id) actions.setPosture(id, wanted)
+        return
+      }
+      case 'permissions':
+        setChoosing('posture')
+        return
+      case 'model':
+        setChoosing('model')
+        return
+      case 'compact':
+        if (c.messages.length <= compactKeep) actions.say('There is nothing to trim yet.')
+        else actions.trim(id, c.messages, compactKeep)
+        return
+      case 'clear':
+        actions.trim(id, c.messages, 0)
+        return
+      case 'review':
+        void review()
+        return
+      case 'history':
+        go({ view: 'history' })
+        return
+      case 'new':
+        void sibling({ profile: c.profile, message: '', planMode: c.posture.plan_mode })
+        return
+      case 'help':
+        setHelp(true)
+        return
+    }
   }
 
   return (
     <>
+      {help && <CheatSheet onClose={() => setHelp(false)} />}
       {error !== '' && (
         <p className="note red composer-error" role="alert">
           <Icon name="warn" className="i-s" />
           <span className="grow">{error}</span>
         </p>
       )}
-      {back > 0 && <p className="micro ink-3 num history">{`${back}/${own.length}`}</p>}
-      <form
-        className={drop.over ? 'composer drop' : 'composer'}
-        aria-label="Message"
-        onSubmit={(e) => {
-          e.preventDefault()
-          send()
+      <ComposerBox
+        variant="chat"
+        draftKey={id}
+        label="Message"
+        placeholder={placeholder(can)}
+        rows={1}
+        project={can.files ? c.project_path : undefined}
+        listCommands={can.commands ? listCommands : undefined}
+        imagesAllowed={c.capabilities.imageAttachments}
+        own={own}
+        field={field}
+        onSend={() => {
+          if (why === '') actions.send(id)
         }}
-        {...drop.handlers}
-      >
-        <ImageChips images={images} onRemove={(image) => actions.unstage(id, image)} />
-        <textarea
-          ref={field}
-          rows={1}
-          aria-label="Message"
-          placeholder="Do anything"
-          value={text}
-          onChange={(e) => setText(e.target.value)}
-          onCompositionStart={() => (composing.current = true)}
-          onCompositionEnd={() => (composing.current = false)}
-          onBlur={() => (composing.current = false)}
-          onKeyDown={(e) => {
-            const el = e.currentTarget
-            const key = composerKey(
-              {
-                key: e.key,
-                shiftKey: e.shiftKey,
-                ctrlKey: e.ctrlKey,
-                metaKey: e.metaKey,
-                altKey: e.altKey,
-                isComposing: e.nativeEvent.isComposing || composing.current,
-                keyCode: e.keyCode,
-              },
-              {
-                chat: true,
-                touch: isTouch(),
-                empty: text === '',
-                caretAtStart: el.selectionStart === 0 && el.selectionEnd === 0,
-                browsing: back > 0,
-              },
-            )
-            if (key === 'none') return
-            e.preventDefault()
-            if (key === 'send') send()
-            else if (key === 'older') show(Math.min(own.length, back + 1))
-            else if (key === 'newer') show(back - 1)
-            else if (key === 'clear') show(0)
-            else {
-              const next = nextPosture(postureOf(c.posture), postures)
-              if (next) actions.setPosture(id, next)
-            }
-          }}
-        />
-        <div className="tools">
-          <PostureChip
-            posture={c.posture}
-            offered={postures}
-            canGateWrites={c.capabilities.canGateWrites}
-            onPosture={(p) => actions.setPosture(id, p)}
-            onApproveWrites={(on) => actions.setApproveWrites(id, on)}
-          />
-          {active && <StopButton id={id} stopping={c.stopping} />}
-          {parked > 0 && (
+        onPosture={() => {
+          const next = nextPosture(postureOf(c.posture), modes)
+          if (next) actions.setPosture(id, next)
+        }}
+        onBuiltin={runBuiltin}
+        tools={(mic) => (
+          <>
+            <PostureChip
+              posture={c.posture}
+              offered={modes}
+              canGateWrites={c.capabilities.canGateWrites}
+              onPosture={(p) => actions.setPosture(id, p)}
+              onApproveWrites={(on) => actions.setApproveWrites(id, on)}
+              open={choosing === 'posture'}
+              onOpen={(open) => setChoosing(open ? 'posture' : undefined)}
+            />
+            {active && <StopButton id={id} stopping={c.stopping} />}
+            {parked > 0 && (
+              <button
+                type="button"
+                className="btn sm quiet"
+                title="Denies what is parked; the turn goes on"
+                onClick={() => actions.cancelPending(id)}
+              >
+                Cancel {parked}
+              </button>
+            )}
+            <span className="push" />
+            {!empty && blocked !== '' && <span className="micro ink-3 cut">{blocked}</span>}
+            {link !== 'open' && blocked === '' && (
+              <span className="micro ink-3 cut">You can write; it goes out on reconnect.</span>
+            )}
+            {mic}
+            <ModelMenu
+              model={c.model}
+              models={c.capabilities.models}
+              authoritative={c.capabilities.modelsAreAuthoritative}
+              onChange={(model) => actions.changeModel(id, model)}
+              onRefresh={() => actions.reload(id)}
+              open={choosing === 'model'}
+              onOpen={(open) => setChoosing(open ? 'model' : undefined)}
+            />
             <button
-              type="button"
-              className="btn sm quiet"
-              title="Denies what is parked; the turn goes on"
-              onClick={() => actions.cancelPending(id)}
+              type="submit"
+              className="send"
+              aria-label="Send"
+              title={why === '' ? 'Send (Enter)' : why}
+              aria-disabled={why !== ''}
             >
-              Cancel {parked}
+              <Icon name="send" />
             </button>
-          )}
-          <span className="push" />
-          {!empty && blocked !== '' && <span className="micro ink-3 cut">{blocked}</span>}
-          {link !== 'open' && blocked === '' && (
-            <span className="micro ink-3 cut">You can write; it goes out on reconnect.</span>
-          )}
-          <ModelMenu
-            model={c.model}
-            models={c.capabilities.models}
-            authoritative={c.capabilities.modelsAreAuthoritative}
-            onChange={(model) => actions.changeModel(id, model)}
-          />
-          <button
-            type="submit"
-            className="send"
-            aria-label="Send"
-            title={why === '' ? 'Send (Enter)' : why}
-            aria-disabled={why !== ''}
-          >
-            <Icon name="send" />
-          </button>
-        </div>
-      </form>
+          </>
+        )}
+      />
       <div className="statusline">
         <span>{usage}</span>
         {c.pending_permissions.length > 0 ? (
-          <span className="end answer-keys">
-            <span>
-              <kbd className="kbd">Y</kbd> allow
-            </span>
-            <span>
-              <kbd className="kbd">N</kbd> deny
-            </span>
-          </span>
+          <AnswerKeys yes="allow" no="deny" />
         ) : (
-          c.pending_edits.length > 0 && (
-            <span className="end answer-keys">
-              <span>
-                <kbd className="kbd">Y</kbd> keep
-              </span>
-              <span>
-                <kbd className="kbd">N</kbd> undo
-              </span>
-            </span>
-          )
+          c.pending_edits.length > 0 && <AnswerKeys yes="keep" no="undo" />
         )}
       </div>
     </>
+  )
+}
+
+function AnswerKeys({ yes, no }: { yes: string; no: string }) {
+  return (
+    <span className="end answer-keys">
+      <span>
+        <kbd className="kbd">Y</kbd> {yes}
+      </span>
+      <span>
+        <kbd className="kbd">N</kbd> {no}
+      </span>
+    </span>
   )
 }
 

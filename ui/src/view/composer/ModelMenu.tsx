@@ -1,7 +1,7 @@
 import { DropdownMenu } from 'radix-ui'
 import { useState } from 'react'
 import type { Model } from '../../contract/model'
-import { tokens } from '../../store/format'
+import { price, tokens } from '../../store/format'
 import { Icon } from '../Icon'
 
 interface Props {
@@ -9,25 +9,31 @@ interface Props {
   models: Model[]
   /** Whether an empty list is an answer, or only not known. */
   authoritative: boolean
-  disabled?: boolean
   onChange: (model: string) => void
+  /** Asks the provider again; offered where the list may not be whole. */
+  onRefresh?: () => void
   className?: string
+  /** Whether the list is open, where somebody else opens it too. */
+  open?: boolean
+  onOpen?: (open: boolean) => void
 }
 
 /** Chooses a model from the row's list, or by name where it may not be whole. */
 export function ModelMenu(props: Props) {
   const [typed, setTyped] = useState('')
+  const [opened, setOpened] = useState(false)
+  const open = props.open ?? opened
+  const setOpen = props.onOpen ?? setOpened
   const known = props.models.find((m) => m.value === props.model)
   const label = known?.label || props.model || 'No model'
   const free = !props.authoritative || props.models.length === 0
   return (
-    <DropdownMenu.Root modal={false}>
+    <DropdownMenu.Root modal={false} open={open} onOpenChange={setOpen}>
       <DropdownMenu.Trigger asChild>
         <button
           type="button"
           className={props.className ?? 'chip'}
           title={`Model: ${props.model || 'none'}`}
-          disabled={props.disabled}
         >
           <span className="sr">Model </span>
           <span className="cut">{label}</span>
@@ -52,22 +58,39 @@ export function ModelMenu(props: Props) {
                   aria-hidden="true"
                 />
                 <span className="grow cut">{m.label}</span>
-                {m.contextWindow > 0 && (
-                  <span className="micro ink-3 num">{tokens(m.contextWindow)}</span>
-                )}
+                <span className="micro ink-3 num keep">
+                  {[m.contextWindow > 0 ? tokens(m.contextWindow) : '', price(m.price)]
+                    .filter(Boolean)
+                    .join(' · ')}
+                </span>
               </DropdownMenu.RadioItem>
             ))}
           </DropdownMenu.RadioGroup>
           {props.models.length === 0 && props.authoritative && (
             <p className="micro ink-3 p-2">This provider offers no models.</p>
           )}
+          {free && props.onRefresh && (
+            <DropdownMenu.Item
+              className="mi"
+              onSelect={(e) => {
+                // The list stays open and fills itself.
+                e.preventDefault()
+                props.onRefresh?.()
+              }}
+            >
+              <Icon name="restart" />
+              <span className="grow">Ask the provider for its models</span>
+            </DropdownMenu.Item>
+          )}
           {free && (
             <form
               className="row p-2"
               onSubmit={(e) => {
                 e.preventDefault()
-                if (typed.trim() !== '') props.onChange(typed.trim())
+                if (typed.trim() === '') return
+                props.onChange(typed.trim())
                 setTyped('')
+                setOpen(false)
               }}
             >
               <label className="field grow">

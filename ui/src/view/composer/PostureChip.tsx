@@ -10,6 +10,9 @@ interface Props {
   canGateWrites: boolean
   onPosture: (p: PostureInfo) => void
   onApproveWrites: (on: boolean) => void
+  /** Whether the choice is open, and who opens it. */
+  open: boolean
+  onOpen: (open: boolean) => void
 }
 
 /** The posture in force, as the service reports it: next, or choose. */
@@ -36,7 +39,7 @@ export function PostureChip(props: Props) {
         {current.label}
         {gate && <span className="gate" aria-hidden="true" />}
       </button>
-      <DropdownMenu.Root modal={false}>
+      <DropdownMenu.Root modal={false} open={props.open} onOpenChange={props.onOpen}>
         <DropdownMenu.Trigger asChild>
           <button type="button" aria-label="Choose a posture">
             <Icon name="down" className="i-s" />
