@@ -1,27 +1,46 @@
 import { useEffect, useMemo, useRef, useState } from 'react'
+import { ProfileDefault } from '../../contract/gen'
 import { newConversationId } from '../../contract/subjects'
+import { readDraft } from '../../store/drafts'
 import type { Segment } from '../../store/posture'
 import { segments } from '../../store/posture'
 import { demoNotice, demoOnly, pickRow } from '../../store/providers'
+import { homeOf } from '../../store/sections'
 import { readStored, writeStored } from '../../store/storage'
 import type { Staged } from '../../store/stores'
 import { launchDraft } from '../../store/stores'
+import { GitChip } from '../GitChip'
 import { Icon } from '../Icon'
 import { useActions, useBench } from '../bench'
-import { ImageChips } from '../composer/ImageChips'
+import { ComposerBox } from '../composer/ComposerBox'
 import { ModelMenu } from '../composer/ModelMenu'
-import { composerKey, isTouch } from '../composer/keys'
-import { useImageDrop } from '../composer/useImageDrop'
+import { useCommands } from '../composer/useCommands'
 import { useNavigation } from '../navigate'
 import { ConnectionBanner } from '../status/ConnectionBanner'
 import { Link } from '../Link'
-import { ModeSegments } from './ModeSegments'
+import type { Place } from './Advanced'
+import { Advanced } from './Advanced'
+import { Onboarding } from './Onboarding'
+import { ProjectPicker } from './ProjectPicker'
 import { Badge, ProviderShelf } from './ProviderShelf'
+import { TrustNote } from './TrustNote'
 
 const noImages: Staged[] = []
 
+// A path that is being typed is looked at when the typing rests. In ms.
+const typingMs = 250
+
 // One launch per this time, however often it is pressed. Source: ui.md 4.4.
 const singleFlightMs = 500
+
+// The help line. Source: ui.md 4.
+const hints = [
+  ['Enter', 'to send'],
+  ['Shift+Enter', 'for newline'],
+  ['Alt+N', 'for new agent'],
+  ['@', 'to mention a file'],
+  ['/', 'to expand a prompt template'],
+] as const
 
 function storedSegment(): Segment {
   const found = segments.find((s) => s.id === readStored('mode')) ?? segments[0]
@@ -44,31 +63,56 @@ export function Launch() {
   const provider = useRef<HTMLButtonElement>(null)
   const projectField = useRef<HTMLInputElement>(null)
   const [picked, setPicked] = useState('')
-  const [model, setModel] = useState('')
+  const [typedModel, setModel] = useState('')
   const [typedProject, setProject] = useState<string>()
   const [projectError, setProjectError] = useState('')
   const [mode, setMode] = useState(storedSegment)
-  const [advanced, setAdvanced] = useState(() => storedSegment().id !== 'agent')
   const [shelf, setShelf] = useState(false)
   const [probing, setProbing] = useState(false)
   const [busy, setBusy] = useState(false)
-  const composing = useRef(false)
   const lastTry = useRef(0)
 
-  const text = draft ?? readStored('draft', launchDraft)
+  const profileList = useBench((s) => s.profiles)
+  const appSettings = useBench((s) => s.appSettings)
+  const [pickedProfile, setPickedProfile] = useState('')
+  const [pickedPlace, setPickedPlace] = useState<Place>()
+
+  const text = draft ?? readDraft(launchDraft)
   // Probed once: a later badge does not change a choice under one's hands.
   const [auto, setAuto] = useState('')
   if (auto === '' && providers && providers.length > 0) setAuto(pickRow(providers)?.row ?? '')
   const row = providers?.find((p) => p.row === (picked || auto))
-  const chosenModel = model || (row?.models[0]?.value ?? '')
-  const projects = useMemo(
-    () => [...new Set((summaries ?? []).map((s) => s.project_path).filter(Boolean))],
-    [summaries],
-  )
-  const project = typedProject ?? (readStored('project') || (session?.project_path ?? ''))
-  const drop = useImageDrop(row?.capabilities.imageAttachments ?? false, (added) =>
-    actions.stage(launchDraft, added),
-  )
+  const chosenModel = typedModel || (row?.models[0]?.value ?? '')
+  const profiles = profileList?.profiles ?? []
+  const profile =
+    profiles.find((p) => p.id === (pickedProfile || profileList?.default)) ??
+    profiles.find((p) => p.id === ProfileDefault)
+  const model = profile?.pinned_model ?? chosenModel
+  const place = pickedPlace ?? appSettings?.launchLocation ?? 'project'
+
+  const project =
+    typedProject ??
+    (readStored('project') || appSettings?.defaultProject || (session?.project_path ?? ''))
+  const folder = project.trim()
+  const known = useMemo(() => {
+    const newest = [...(summaries ?? [])].sort((a, b) => b.updated_at.localeCompare(a.updated_at))
+    const all = [...newest.map(homeOf), session?.project_path ?? '']
+    return [...new Set(all.filter(Boolean))]
+  }, [summaries, session?.project_path])
+  const facts = useBench((s) => s.projects[folder])
+  const listCommands = useCommands(false, folder)
+
+  const { reloadProject, reloadProfiles, reloadAppSettings } = actions
+  useEffect(() => {
+    if (link !== 'open') return
+    reloadProfiles()
+    reloadAppSettings()
+  }, [link, reloadProfiles, reloadAppSettings])
+  useEffect(() => {
+    if (link !== 'open') return
+    const timer = setTimeout(() => reloadProject(folder), typingMs)
+    return () => clearTimeout(timer)
+  }, [link, folder, reloadProject])
 
   useEffect(() => {
     field.current?.focus()
@@ -86,7 +130,7 @@ export function Launch() {
     if (!row) return 'The providers are being read.'
     if (row.badge.status === 'coming_soon') return row.badge.hint || 'Coming soon'
     if (row.badge.status !== 'ready') return row.badge.hint || 'Launch'
-    if (project.trim() === '') return 'Name a project folder first.'
+    if (folder === '') return 'Name a project folder first.'
     if (text.trim() === '') return 'Write what you want done first.'
     return ''
   })()
@@ -104,11 +148,13 @@ export function Launch() {
         session_id: id,
         provider: row.provider,
         row: row.row,
-        model: chosenModel,
-        project_path: project.trim(),
+        model,
+        project_path: folder,
         initial_message: text.trim(),
         plan_mode: mode.planMode,
         permission_mode: mode.permissionMode,
+        ...(profile && { profile: profile.id }),
+        ...(place === 'worktree' && { worktree: true }),
         ...(attachments.length > 0 && { attachments }),
       },
       launchDraft,
@@ -119,7 +165,7 @@ export function Launch() {
       if (started.project !== '') projectField.current?.focus()
       return
     }
-    writeStored(project.trim(), 'project')
+    writeStored(folder, 'project')
     go({ view: 'agents', screen: 'conversation', id })
   }
 
@@ -146,32 +192,23 @@ export function Launch() {
             <h1>New agent</h1>
             <p>Choose a project, provider, model, and execution posture.</p>
           </div>
-          <div className="project">
-            <label className={projectError === '' ? 'field soft' : 'field bad'}>
-              <Icon name="folder" className="i-s" />
-              <input
-                ref={projectField}
-                aria-label="Project folder"
-                aria-invalid={projectError !== ''}
-                aria-describedby={projectError === '' ? undefined : 'project-error'}
-                placeholder="/path/to/project"
-                list="known-projects"
-                value={project}
-                spellCheck={false}
-                autoCapitalize="off"
-                onChange={(e) => {
-                  setProject(e.target.value)
-                  setProjectError('')
-                  // Another folder is another launch.
-                  lastTry.current = 0
-                }}
-              />
-              <datalist id="known-projects">
-                {projects.map((p) => (
-                  <option key={p} value={p} />
-                ))}
-              </datalist>
-            </label>
+          <div className="strip project">
+            <ProjectPicker
+              field={projectField}
+              value={project}
+              known={known}
+              error={projectError}
+              onChange={(path) => {
+                setProject(path)
+                setProjectError('')
+                // Another folder is another launch.
+                lastTry.current = 0
+              }}
+            />
+            {facts && <GitChip git={facts.git} />}
+            <span className="end micro ink-3 hide-narrow">
+              <kbd className="kbd">Alt+P</kbd> project
+            </span>
           </div>
           {projectError !== '' && (
             <p id="project-error" className="micro red project-error" role="alert">
@@ -182,7 +219,7 @@ export function Launch() {
             <p className="note blue mb-2" role="note">
               <Icon name="info" className="i-s" />
               <span className="grow">{demoNotice}</span>
-              <Link className="btn sm no-underline" to={{ view: 'settings' }}>
+              <Link className="btn sm no-underline" to={{ view: 'settings', group: 'providers' }}>
                 Settings
               </Link>
             </p>
@@ -196,84 +233,62 @@ export function Launch() {
               </button>
             </p>
           )}
-          <form
-            className={drop.over ? 'composer drop' : 'composer'}
-            aria-label="New agent"
-            onSubmit={(e) => {
-              e.preventDefault()
-              void launch()
-            }}
-            {...drop.handlers}
+          <ComposerBox
+            variant="launch"
+            draftKey={launchDraft}
+            label="What would you like to work on?"
+            placeholder="What would you like to work on?"
+            rows={4}
+            project={row?.capabilities.fileMentions === false ? undefined : folder}
+            listCommands={row?.capabilities.slashCommands === false ? undefined : listCommands}
+            imagesAllowed={row?.capabilities.imageAttachments ?? false}
+            field={field}
+            onSend={() => void launch()}
+            tools={(mic) => (
+              <>
+                <button
+                  ref={provider}
+                  type="button"
+                  className="btn"
+                  aria-haspopup="listbox"
+                  aria-expanded={shelf}
+                  aria-controls="shelf"
+                  onClick={openShelf}
+                >
+                  <span className="sr">Provider </span>
+                  <span className="cut">{row?.label ?? 'not chosen'}</span>
+                  {row && <Badge row={row} checking={false} />}
+                  <Icon name={shelf ? 'up' : 'down'} className="i-s" />
+                </button>
+                {row && profile?.pinned_model === undefined && (
+                  <ModelMenu
+                    className="btn quiet"
+                    model={chosenModel}
+                    models={row.models}
+                    authoritative={row.capabilities.modelsAreAuthoritative}
+                    onChange={setModel}
+                    onRefresh={actions.reloadProviders}
+                  />
+                )}
+                {profile?.pinned_model !== undefined && (
+                  <span className="chip" title={`Pinned by the profile ${profile.name}`}>
+                    <Icon name="pin" />
+                    <span className="cut">{profile.pinned_model}</span>
+                  </span>
+                )}
+                <span className="push" />
+                {mic}
+                <button
+                  type="submit"
+                  className="btn primary"
+                  title={why === '' ? 'Launch (Enter)' : why}
+                  aria-disabled={why !== '' || busy}
+                >
+                  {label} <kbd className="kbd hide-narrow">Enter</kbd>
+                </button>
+              </>
+            )}
           >
-            <ImageChips images={images} onRemove={(id) => actions.unstage(launchDraft, id)} />
-            <textarea
-              ref={field}
-              rows={4}
-              aria-label="What would you like to work on?"
-              placeholder="What would you like to work on?"
-              value={text}
-              onChange={(e) => actions.setDraft(launchDraft, e.target.value)}
-              onCompositionStart={() => (composing.current = true)}
-              onCompositionEnd={() => (composing.current = false)}
-              onBlur={() => (composing.current = false)}
-              onKeyDown={(e) => {
-                const key = composerKey(
-                  {
-                    key: e.key,
-                    shiftKey: e.shiftKey,
-                    ctrlKey: e.ctrlKey,
-                    metaKey: e.metaKey,
-                    altKey: e.altKey,
-                    isComposing: e.nativeEvent.isComposing || composing.current,
-                    keyCode: e.keyCode,
-                  },
-                  {
-                    chat: false,
-                    touch: isTouch(),
-                    empty: text === '',
-                    caretAtStart: false,
-                    browsing: false,
-                  },
-                )
-                if (key !== 'send') return
-                e.preventDefault()
-                void launch()
-              }}
-            />
-            <div className="tools">
-              <button
-                ref={provider}
-                type="button"
-                className="btn"
-                aria-haspopup="listbox"
-                aria-expanded={shelf}
-                aria-controls="shelf"
-                onClick={openShelf}
-              >
-                <span className="sr">Provider </span>
-                <span className="cut">{row?.label ?? 'not chosen'}</span>
-                {row && <Badge row={row} checking={false} />}
-                <Icon name={shelf ? 'up' : 'down'} className="i-s" />
-              </button>
-              {row && (
-                <ModelMenu
-                  className="btn quiet"
-                  model={chosenModel}
-                  models={row.models}
-                  authoritative={row.capabilities.modelsAreAuthoritative}
-                  onChange={setModel}
-                />
-              )}
-              <span className="push" />
-              <button
-                type="submit"
-                className="btn primary"
-                title={why === '' ? 'Launch (Enter)' : why}
-                aria-disabled={why !== '' || busy}
-              >
-                {label} <kbd className="kbd hide-narrow">Enter</kbd>
-              </button>
-            </div>
             {shelf && providers && (
               <ProviderShelf
                 id="shelf"
@@ -292,49 +307,50 @@ export function Launch() {
                 }}
               />
             )}
-          </form>
+          </ComposerBox>
           {row && row.badge.status !== 'ready' && row.badge.hint !== '' && (
             <p className="micro ink-3 mt-2">{row.badge.hint}</p>
           )}
-          <section className="adv">
-            <button
-              type="button"
-              className="line"
-              aria-expanded={advanced}
-              onClick={() => setAdvanced(!advanced)}
-            >
-              <Icon name={advanced ? 'down' : 'right'} />
-              <span className="mid text-ink">Advanced</span>
-              {mode.id !== 'agent' && <span className="ink-3 cut">{mode.label}</span>}
-            </button>
-            {advanced && (
-              <dl>
-                <dt>Mode</dt>
-                <dd>
-                  <ModeSegments
-                    value={mode.id}
-                    onChange={(s) => {
-                      setMode(s)
-                      writeStored(s.id, 'mode')
-                    }}
-                  />
-                  <span className="ink-3">{mode.description}</span>
-                </dd>
-              </dl>
-            )}
-          </section>
+          {facts && !facts.trust_asked && !facts.trusted && (
+            <TrustNote
+              project={folder}
+              onAnswer={(trusted) => actions.trustProject(folder, trusted)}
+            />
+          )}
+          <Advanced
+            mode={mode}
+            onMode={(s) => {
+              setMode(s)
+              writeStored(s.id, 'mode')
+            }}
+            profiles={profiles}
+            profile={profile}
+            onProfile={(id) => {
+              setPickedProfile(id)
+              // A pick is the default from now on. Source: ui.md 4.2.
+              actions.setDefaultProfile(id)
+            }}
+            place={row?.capabilities.remote ? undefined : place}
+            onPlace={(next) => {
+              setPickedPlace(next)
+              void actions.setAppSetting('launch_location', next)
+            }}
+            placeNote={
+              facts && !facts.git.is_git_repo
+                ? 'This folder is no git repository, and a worktree needs one.'
+                : ''
+            }
+          />
           <p className="help">
-            <span>
-              <kbd className="kbd">Enter</kbd>to send
-            </span>
-            <span>
-              <kbd className="kbd">Shift+Enter</kbd>for newline
-            </span>
-            <span>
-              <kbd className="kbd">Alt+N</kbd>for new agent
-            </span>
+            {hints.map(([key, does]) => (
+              <span key={key}>
+                <kbd className="kbd">{key}</kbd>
+                {does}
+              </span>
+            ))}
             <span>drag/paste images</span>
           </p>
+          <Onboarding />
         </div>
       </div>
     </main>
