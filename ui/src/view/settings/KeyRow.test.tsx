@@ -2,11 +2,17 @@ import { fireEvent, screen } from '@testing-library/react'
 import { describe, expect, it } from 'vitest'
 import { renderInBench } from '../../../test/bench'
 import type { KeyInfo } from '../../contract/gen'
+import type { Actions } from '../../store/stores'
 import { KeyRow } from './KeyRow'
 
-const show = (change: Partial<KeyInfo> = {}) =>
+const show = (change: Partial<KeyInfo> = {}, answers: Partial<Actions> = {}) =>
   renderInBench(
-    <KeyRow info={{ account: 'api-key-openai', present: true, ...change }} name="OpenAI" />,
+    <KeyRow
+      info={{ account: 'api-key-openai', present: true, ...change }}
+      account={{ name: 'OpenAI', provider: 'openai' }}
+    />,
+    {},
+    answers,
   )
 const field = () => screen.getByLabelText<HTMLInputElement>('OpenAI API key')
 
@@ -34,5 +40,22 @@ describe('KeyRow', () => {
   it('leaves a key of the environment alone', () => {
     show({ source: 'environment variable OPENAI_API_KEY' })
     expect(screen.queryByRole('button', { name: 'Remove' })).toBeNull()
+  })
+  it('tries a stored key and shows what the provider said', async () => {
+    const { noted } = show(
+      {},
+      {
+        testKey: () =>
+          Promise.resolve({ status: 'rejected', message: 'OpenAI refused it.', latency_ms: 3 }),
+      },
+    )
+    fireEvent.click(screen.getByRole('button', { name: 'Test' }))
+    expect(screen.getByRole('status').textContent).toBe('Asking the provider…')
+    expect((await screen.findByText('OpenAI refused it.')).className).toContain('red')
+    expect(noted).toEqual([{ name: 'testKey', args: ['openai'] }])
+  })
+  it('has nothing to try without a key', () => {
+    show({ present: false })
+    expect(screen.queryByRole('button', { name: 'Test' })).toBeNull()
   })
 })

@@ -1,11 +1,23 @@
 import { useState } from 'react'
-import type { KeyInfo } from '../../contract/gen'
+import type { KeyInfo, KeyTest } from '../../contract/gen'
 import { Icon } from '../Icon'
 import { useActions } from '../bench'
+import type { KeyAccount } from './ProvidersGroup'
 
-/** One provider's key: whether there is one, a field for another, removal. */
-export function KeyRow({ info, name }: { info: KeyInfo; name: string }) {
-  const { setKey, deleteKey } = useActions()
+const testHue: Record<KeyTest['status'], string> = {
+  accepted: 'green',
+  rejected: 'red',
+  missing: 'amber',
+  rate_limited: 'amber',
+  unreachable: 'red',
+  unclear: 'amber',
+}
+
+/** One provider's key: whether there is one, a field for another, a test. */
+export function KeyRow({ info, account }: { info: KeyInfo; account: KeyAccount }) {
+  const { name, provider } = account
+  const { setKey, deleteKey, testKey } = useActions()
+  const [test, setTest] = useState<KeyTest | 'asking'>()
   const [text, setText] = useState('')
   const [asking, setAsking] = useState(false)
   const [busy, setBusy] = useState(false)
@@ -15,6 +27,7 @@ export function KeyRow({ info, name }: { info: KeyInfo; name: string }) {
 
   const run = async (work: Promise<string>): Promise<void> => {
     setBusy(true)
+    setTest(undefined)
     const reason = await work
     setBusy(false)
     setFailure(reason)
@@ -49,6 +62,21 @@ export function KeyRow({ info, name }: { info: KeyInfo; name: string }) {
         <button type="submit" className="btn" aria-disabled={text.trim() === '' || busy}>
           Save
         </button>
+        {info.present && !asking && (
+          <button
+            type="button"
+            className="btn"
+            aria-disabled={test === 'asking'}
+            title="Asks the provider with one small request"
+            onClick={() => {
+              if (test === 'asking') return
+              setTest('asking')
+              void testKey(provider).then(setTest)
+            }}
+          >
+            Test
+          </button>
+        )}
         {removable && !asking && (
           <button type="button" className="btn quiet" onClick={() => setAsking(true)}>
             Remove
@@ -74,6 +102,18 @@ export function KeyRow({ info, name }: { info: KeyInfo; name: string }) {
           ? `Stored (${info.source ?? 'credential store'}), ${endOf(info)}`
           : 'No key is stored.'}
       </p>
+      {test !== undefined && (
+        <p
+          className={`state micro ${test === 'asking' ? 'ink-3' : testHue[test.status]}`}
+          role="status"
+        >
+          {test === 'asking'
+            ? 'Asking the provider…'
+            : test.status === 'accepted'
+              ? `${test.message} (${test.latency_ms} ms)`
+              : test.message}
+        </p>
+      )}
       {failure !== '' && (
         <p className="state note red" role="alert">
           <Icon name="warn" className="i-s" />

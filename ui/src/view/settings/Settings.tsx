@@ -1,67 +1,86 @@
-import { useEffect } from 'react'
-import { settingRows } from '../../store/settings'
-import { useActions, useBench } from '../bench'
+import type { ComponentType } from 'react'
+import { useState } from 'react'
+import { Icon } from '../Icon'
+import { Link } from '../Link'
+import type { SettingsGroup } from '../navigate'
+import { useNavigation } from '../navigate'
 import { ConnectionBanner } from '../status/ConnectionBanner'
-import { KeyRow } from './KeyRow'
-import { SettingField } from './SettingField'
+import { AgentGroup } from './AgentGroup'
+import { AppearanceGroup } from './AppearanceGroup'
+import { findGroups, groupInfo } from './groups'
+import { NotificationsGroup } from './NotificationsGroup'
+import { ProfilesGroup } from './ProfilesGroup'
+import { ProvidersGroup } from './ProvidersGroup'
+import { ShortcutsGroup } from './ShortcutsGroup'
+import { SidecarGroup } from './SidecarGroup'
 
-// Names of the accounts that belong to providers. Source: contract.md 10.
-const names: Record<string, string> = {
-  'api-key-anthropic': 'Anthropic',
-  'api-key-openai': 'OpenAI',
-  'api-key-openrouter': 'OpenRouter',
-  'api-key-minimax': 'MiniMax',
-  'api-key-custom': 'Custom endpoint',
+const bodies: Record<SettingsGroup, ComponentType> = {
+  agents: AgentGroup,
+  providers: ProvidersGroup,
+  profiles: ProfilesGroup,
+  appearance: AppearanceGroup,
+  notifications: NotificationsGroup,
+  engines: SidecarGroup,
+  shortcuts: ShortcutsGroup,
 }
 
-/** What holds for every conversation. */
-export function Settings() {
-  const keys = useBench((s) => s.keys)
-  const open = useBench((s) => s.link.phase === 'open')
-  const settings = useBench((s) => s.providerSettings)
-  const { reloadKeys, reloadProviderSettings } = useActions()
-  useEffect(() => {
-    if (!open) return
-    reloadKeys()
-    reloadProviderSettings()
-  }, [open, reloadKeys, reloadProviderSettings])
+/** What holds for every conversation, in groups with an address each. */
+export function Settings({ group }: { group: SettingsGroup }) {
+  const { go } = useNavigation()
+  const [query, setQuery] = useState('')
+  const found = findGroups(query)
+  const { title, about } = groupInfo[group]
+  const Body = bodies[group]
   return (
     <main className="pane">
       <ConnectionBanner />
       <header className="bar">
         <h1>Settings</h1>
+        <span className="grow" />
+        <label className="field soft set-search">
+          <Icon name="search" className="i-s" />
+          <input
+            id="settings-search"
+            aria-label="Search settings"
+            placeholder="Search settings"
+            value={query}
+            onChange={(e) => setQuery(e.target.value)}
+            onKeyDown={(e) => {
+              if (e.key === 'Escape') {
+                setQuery('')
+                e.currentTarget.blur()
+              }
+              const [first] = found
+              if (e.key === 'Enter' && first) go({ view: 'settings', group: first })
+            }}
+          />
+          <kbd className="kbd hide-narrow">/</kbd>
+        </label>
       </header>
-      <div className="scroll grow">
-        <div className="set-body">
-          <header>
-            <h2>API keys</h2>
-            <p>
-              A key is kept in the credential store of this machine. It is used to call its provider
-              and is never shown again, here or in a log.
-            </p>
-          </header>
-          <div className="panel">
-            {(keys ?? [])
-              .filter((k) => k.account in names)
-              .map((k) => (
-                <KeyRow key={k.account} info={k} name={names[k.account] ?? k.account} />
-              ))}
-            {keys === undefined && <p className="none">The keys are being looked up…</p>}
-          </div>
-          <header>
-            <h2>Providers</h2>
-            <p>
-              Where each provider is called, and what may be asked of it. An empty field means the
-              default. A change holds from the next turn on.
-            </p>
-          </header>
-          <div className="panel">
-            {settings &&
-              settingRows.map((row) => (
-                <SettingField key={row.key} row={row} settings={settings} />
-              ))}
-            {settings === undefined && <p className="none">The settings are being read…</p>}
-          </div>
+      <div className="settings">
+        <nav className="set-nav" aria-label="Settings groups">
+          {found.map((g) => (
+            <Link
+              key={g}
+              to={{ view: 'settings', group: g }}
+              aria-current={g === group ? 'page' : undefined}
+            >
+              <Icon name={groupInfo[g].icon} className="i-s" />
+              {groupInfo[g].title}
+            </Link>
+          ))}
+          {found.length === 0 && (
+            <p className="micro ink-3 p-2">No setting says “{query.trim()}”</p>
+          )}
+        </nav>
+        <div className="scroll">
+          <section className="set-body" aria-labelledby="settings-title">
+            <header>
+              <h1 id="settings-title">{title}</h1>
+              <p>{about}</p>
+            </header>
+            <Body key={group} />
+          </section>
         </div>
       </div>
     </main>
