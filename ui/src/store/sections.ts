@@ -42,14 +42,22 @@ const order = (a: Summary, b: Summary): number =>
 
 /**
  * Needs you first, then one section per project. A search looks at every
- * conversation, archived ones too, and is not split by need.
+ * conversation, archived ones too, and is not split by need; said are those
+ * whose messages hold the words, as far as the service has answered.
  */
-export function sectionsOf(all: Summary[], filter: Filter, search: string): Section[] {
+export function sectionsOf(
+  all: Summary[],
+  filter: Filter,
+  search: string,
+  said: readonly string[] = [],
+): Section[] {
   const wanted = search.trim().toLowerCase()
   const found = all.filter((s) =>
     wanted === ''
       ? passes(s, filter)
-      : s.title.toLowerCase().includes(wanted) || s.project_path.toLowerCase().includes(wanted),
+      : s.title.toLowerCase().includes(wanted) ||
+        s.project_path.toLowerCase().includes(wanted) ||
+        said.includes(s.session_id),
   )
   const rows = [...found].sort(order)
   const needs = wanted === '' && filter !== 'archived' ? rows.filter((s) => s.needs_you > 0) : []
@@ -102,4 +110,11 @@ export function whyOf(s: Summary): string {
   return s.needs_you === 1
     ? '1 thing waits for your answer'
     : `${s.needs_you} things wait for your answer`
+}
+
+/** The next conversation that needs somebody, round from the current one. */
+export function nextNeed(all: Summary[], current: string): Summary | undefined {
+  const need = all.filter((s) => s.needs_you > 0 && !s.archived).sort(order)
+  const at = need.findIndex((s) => s.session_id === current)
+  return need[(at + 1) % need.length]
 }

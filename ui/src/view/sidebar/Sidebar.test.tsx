@@ -12,6 +12,13 @@ const item = (id: string, change: Partial<Summary> = {}): Summary => ({
   ...change,
 })
 const show = (...summaries: Summary[]) => renderInBench(<Sidebar />, { summaries })
+const worktree = {
+  base_path: '/p',
+  worktree_path: '/p/.pkt-worktrees/a',
+  branch: 'pkt/a',
+  created_at: '',
+  state: 'active',
+}
 
 describe('Sidebar', () => {
   it('puts what needs somebody into a section of its own, with words for its mark', () => {
@@ -32,11 +39,12 @@ describe('Sidebar', () => {
     expect(screen.queryByText('Title a')).toBeNull()
     expect(screen.getByText('Title b')).toBeTruthy()
   })
-  it('says when a search finds nothing, and clears it', () => {
+  it('says when a search finds nothing, and clears it', async () => {
     show(item('a'))
     const search = screen.getByRole('textbox', { name: 'Search conversations' })
     fireEvent.change(search, { target: { value: 'zebra' } })
-    expect(screen.getByText('No conversation says “zebra”')).toBeTruthy()
+    expect(screen.getByText('Searching…')).toBeTruthy()
+    expect(await screen.findByText('No conversation says “zebra”')).toBeTruthy()
     fireEvent.keyDown(search, { key: 'Escape' })
     expect(screen.getByText('Title a')).toBeTruthy()
   })
@@ -50,20 +58,71 @@ describe('Sidebar', () => {
     fireEvent.keyDown(field, { key: 'Enter' })
     expect(noted).toEqual([{ name: 'rename', args: ['a', 'New'] }])
   })
-  it('asks before it deletes, and names what is lost with a worktree', () => {
-    const worktree = {
-      base_path: '/p',
-      worktree_path: '/p/.pkt-worktrees/a',
-      branch: 'pkt/a',
-      created_at: '',
-      state: 'active',
+  it('finds what was said in a message, which the service reads', async () => {
+    const hit = {
+      session_id: 'a',
+      title: '',
+      where: 'message' as const,
+      snippet: 'a zebra',
+      start: 2,
+      length: 5,
     }
-    const { noted } = show(item('a', { worktree }))
+    const { noted } = renderInBench(
+      <Sidebar />,
+      { summaries: [item('a'), item('b')] },
+      { search: () => Promise.resolve({ hits: [hit], complete: true }) },
+    )
+    fireEvent.change(screen.getByRole('textbox', { name: 'Search conversations' }), {
+      target: { value: 'zebra' },
+    })
+    expect(await screen.findByText('Title a')).toBeTruthy()
+    expect(screen.queryByText('Title b')).toBeNull()
+    expect(noted).toEqual([{ name: 'search', args: ['zebra'] }])
+  })
+  it('marks what ended while nobody looked', () => {
+    renderInBench(<Sidebar />, { summaries: [item('a'), item('b')], unread: ['b'] })
+    const row = screen.getByRole('link', { name: /Title b/ })
+    expect(within(row).getByRole('img', { name: 'unread' })).toBeTruthy()
+    expect(screen.getAllByRole('img', { name: 'unread' })).toHaveLength(1)
+  })
+  it('puts a worktree under the project it came from', () => {
+    show(item('a', { project_path: '/p' }), item('b', { project_path: '/x', worktree }))
+    const group = screen.getByRole('region', { name: 'p' })
+    expect(within(group).getByText('Title b')).toBeTruthy()
+  })
+  it('asks before it deletes, and names what is lost as the service counted it', async () => {
+    const { noted } = renderInBench(
+      <Sidebar />,
+      { summaries: [item('a', { worktree })] },
+      {
+        confirmDelete: () =>
+          Promise.resolve({
+            title: 'Delete conversation?',
+            callout: "Deleting also discards this conversation's worktree",
+            lines: [
+              'This worktree has UNCOMMITTED CHANGES. They will be permanently lost.',
+              '/p/.pkt-worktrees/a',
+              'pkt/a',
+            ],
+            button: 'Delete and discard changes',
+          }),
+      },
+    )
     fireEvent.click(screen.getByRole('button', { name: 'Delete Title a' }))
     const dialog = screen.getByRole('dialog', { name: 'Delete conversation?' })
-    expect(noted).toEqual([])
-    expect(dialog.textContent).toContain("Deleting also discards this conversation's worktree")
-    fireEvent.click(within(dialog).getByRole('button', { name: 'Delete and discard worktree' }))
-    expect(noted).toEqual([{ name: 'remove', args: ['a'] }])
+    expect(dialog.textContent).toContain(
+      "Checking this conversation's worktree for uncommitted changes…",
+    )
+    const button = await within(dialog).findByRole('button', { name: 'Delete and discard changes' })
+    expect(dialog.textContent).toContain('UNCOMMITTED CHANGES')
+    expect(dialog.textContent).toContain('/p/.pkt-worktrees/a')
+    fireEvent.click(button)
+    expect(noted.map((n) => n.name)).toEqual(['confirmDelete', 'remove'])
+  })
+  it('assumes the worst when nobody could look', async () => {
+    show(item('a', { worktree }))
+    fireEvent.click(screen.getByRole('button', { name: 'Delete Title a' }))
+    expect(await screen.findByText(/Could not check for uncommitted changes/)).toBeTruthy()
+    expect(screen.getByRole('button', { name: 'Delete and discard worktree' })).toBeTruthy()
   })
 })

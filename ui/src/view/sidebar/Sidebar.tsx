@@ -1,4 +1,4 @@
-import { useMemo, useRef, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import type { Summary } from '../../contract/model'
 import type { Filter } from '../../store/sections'
 import { counts, filters, sectionsOf } from '../../store/sections'
@@ -15,6 +15,7 @@ export function Sidebar() {
   const summaries = useBench((s) => s.summaries)
   const listError = useBench((s) => s.listError)
   const providers = useBench((s) => s.providers)
+  const unread = useBench((s) => s.unread)
   const { reloadList } = useActions()
   const { route, go } = useNavigation()
   const [filter, setFilter] = useState<Filter>('all')
@@ -23,10 +24,11 @@ export function Sidebar() {
   const searchField = useRef<HTMLInputElement>(null)
   // Ages are told in minutes.
   const now = useNow(30_000)
+  const said = useSaid(search)
   // The list is ordered by facts, not by the clock.
   const sections = useMemo(
-    () => sectionsOf(summaries ?? [], filter, search),
-    [summaries, filter, search],
+    () => sectionsOf(summaries ?? [], filter, search, said),
+    [summaries, filter, search, said],
   )
   const count = useMemo(() => counts(summaries ?? []), [summaries])
   const need = (summaries ?? []).filter((s) => s.needs_you > 0 && !s.archived).length
@@ -105,6 +107,7 @@ export function Sidebar() {
                 summary={s}
                 current={s.session_id === current}
                 why={section.need}
+                unread={unread.includes(s.session_id)}
                 provider={labelOf(s.row)}
                 now={now}
                 onDelete={() => setDeleting(s)}
@@ -122,7 +125,12 @@ export function Sidebar() {
         )}
         {summaries && sections.length === 0 && (
           <div className="none">
-            <Nothing search={search} total={summaries.length} onClear={() => setSearch('')} />
+            <Nothing
+              search={search}
+              searching={said === undefined}
+              total={summaries.length}
+              onClear={() => setSearch('')}
+            />
           </div>
         )}
       </div>
@@ -148,12 +156,45 @@ export function Sidebar() {
   )
 }
 
-function Nothing(props: { search: string; total: number; onClear: () => void }) {
+// The service reads the messages when the typing rests. In ms.
+const restMs = 250
+const nobody: readonly string[] = []
+
+/** Who says the words in a message; undefined while it is being looked up. */
+function useSaid(search: string): readonly string[] | undefined {
+  const { search: ask } = useActions()
+  const words = search.trim()
+  const [answer, setAnswer] = useState<{ words: string; ids: readonly string[] }>()
+  useEffect(() => {
+    if (words === '') return
+    let stale = false
+    const timer = setTimeout(() => {
+      void ask(words).then((found) => {
+        const ids = typeof found === 'string' ? nobody : found.hits.map((h) => h.session_id)
+        if (!stale) setAnswer({ words, ids })
+      })
+    }, restMs)
+    return () => {
+      stale = true
+      clearTimeout(timer)
+    }
+  }, [words, ask])
+  if (words === '') return nobody
+  return answer?.words === words ? answer.ids : undefined
+}
+
+function Nothing(props: {
+  search: string
+  searching: boolean
+  total: number
+  onClear: () => void
+}) {
   if (props.search.trim() !== '') {
+    if (props.searching) return <p className="micro">Searching…</p>
     return (
       <>
         <p className="mid">No conversation says “{props.search.trim()}”</p>
-        <p className="micro">Searched titles and paths, archived ones too.</p>
+        <p className="micro">Searched titles, paths and messages, archived ones too.</p>
         <button type="button" className="btn sm" onClick={props.onClear}>
           Clear search
         </button>

@@ -13,13 +13,15 @@ interface Props {
   current: boolean
   /** Whether the second line says what waits. */
   why: boolean
+  /** Whether its turn ended while nobody looked. */
+  unread: boolean
   provider: string
   now: number
   onDelete: () => void
 }
 
 /** One conversation in the list. */
-export function SidebarRow({ summary, current, why, provider, now, onDelete }: Props) {
+export function SidebarRow({ summary, current, why, unread, provider, now, onDelete }: Props) {
   const { rename, archive, pin } = useActions()
   const [renaming, setRenaming] = useState(false)
   const id = summary.session_id
@@ -56,8 +58,9 @@ export function SidebarRow({ summary, current, why, provider, now, onDelete }: P
         }}
       >
         <StatusMark kind={mark.kind} words={mark.words} />
-        <span className={current ? 'cut mid' : 'cut'}>{title}</span>
+        <span className={current || unread ? 'cut mid' : 'cut'}>{title}</span>
         <span className="row gap-1">
+          {unread && <span className="unread" role="img" aria-label="unread" title="unread" />}
           {summary.pinned && <Icon name="pin" className="i-s ink-3 pin" />}
           <span className="t">{age(summary.updated_at, now)}</span>
         </span>
