@@ -1,39 +1,31 @@
-import { useEffect, useMemo, useSyncExternalStore } from 'react'
+import { lazy, Suspense, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
+import { nextTranscript } from '../store/prefs'
+import { nextNeed } from '../store/sections'
+import { go, onPath } from './path'
 import { parseRoute } from './route'
 import { Rail } from './Rail'
 import { ErrorBoundary } from '../view/ErrorBoundary'
-import { isTyping } from '../view/answerKeys'
 import { useActions, useBench } from '../view/bench'
 import { ConversationPane } from '../view/conversation/Conversation'
 import { Launch } from '../view/launch/Launch'
-import { Settings } from '../view/settings/Settings'
-import { Monitor } from '../view/monitor/Monitor'
 import type { Navigation, Route } from '../view/navigate'
-import { NavigationProvider, pathOf } from '../view/navigate'
+import { NavigationProvider } from '../view/navigate'
+import type { ShortcutId } from '../view/shortcuts'
+import { installShortcuts } from '../view/shortcuts'
 import { Sidebar } from '../view/sidebar/Sidebar'
 import { ToastSlot } from '../view/status/ToastSlot'
 
-const listeners = new Set<() => void>()
-
-const subscribePath = (f: () => void): (() => void) => {
-  listeners.add(f)
-  addEventListener('popstate', f)
-  return () => {
-    listeners.delete(f)
-    removeEventListener('popstate', f)
-  }
-}
-
-function go(to: Route): void {
-  const path = pathOf(to)
-  if (path === location.pathname) return
-  history.pushState(null, '', path)
-  for (const f of listeners) f()
-}
+// Views beside the first one come when they are opened.
+const History = lazy(() => import('../view/history/History').then((m) => ({ default: m.History })))
+const Monitor = lazy(() => import('../view/monitor/Monitor').then((m) => ({ default: m.Monitor })))
+const Palette = lazy(() => import('../view/palette/Palette').then((m) => ({ default: m.Palette })))
+const Settings = lazy(() =>
+  import('../view/settings/Settings').then((m) => ({ default: m.Settings })),
+)
 
 /** The window: one route, drawn for the role that its token gave it. */
 export function App() {
-  const path = useSyncExternalStore(subscribePath, () => location.pathname)
+  const path = useSyncExternalStore(onPath, () => location.pathname)
   const route = useMemo(() => parseRoute(path), [path])
   const navigation = useMemo((): Navigation => ({ route, go }), [route])
   const link = useBench((s) => s.link)
@@ -47,7 +39,9 @@ export function App() {
       ) : role === undefined ? (
         <Opening />
       ) : role === 'monitor' || route.view === 'monitor' ? (
-        <Monitor id={route.view === 'monitor' ? route.id : routeId(route)} />
+        <Suspense fallback={<Opening />}>
+          <Monitor id={route.view === 'monitor' ? route.id : routeId(route)} />
+        </Suspense>
       ) : (
         <Agents route={route} />
       )}
@@ -71,43 +65,92 @@ function useTitle(route: Route): void {
 const routeId = (route: Route): string =>
   route.view === 'agents' && route.screen === 'conversation' ? route.id : ''
 
+/** The fields that a key leads into; the one of the view that is shown. */
+function focusField(ids: string[]): boolean {
+  const field = ids.map((id) => document.getElementById(id)).find((el) => el !== null)
+  field?.focus()
+  return field !== undefined
+}
+
 function Agents({ route }: { route: Exclude<Route, { view: 'monitor' }> }) {
+  const actions = useActions()
+  const prefs = useBench((s) => s.prefs)
+  const summaries = useBench((s) => s.summaries)
+  const [palette, setPalette] = useState(false)
+  const current = routeId(route)
   useEffect(() => {
-    const onKey = (e: KeyboardEvent): void => {
-      // Chords match the physical key, so that every layout has them.
-      if (e.altKey && !e.ctrlKey && !e.metaKey && e.code === 'KeyN') {
-        if (isTyping(e.target)) return
-        e.preventDefault()
-        go({ view: 'agents', screen: 'new' })
-      }
-      if (e.key === '/' && !e.ctrlKey && !e.metaKey && !e.altKey && !isTyping(e.target)) {
-        const field = document.getElementById('conversation-search')
-        if (!field) return
-        e.preventDefault()
-        field.focus()
+    const run = (id: ShortcutId): boolean => {
+      switch (id) {
+        case 'palette':
+          setPalette((open) => !open)
+          return true
+        case 'agents':
+          go({ view: 'agents', screen: 'list' })
+          return true
+        case 'history':
+          go({ view: 'history' })
+          return true
+        case 'settings':
+          go({ view: 'settings', group: 'providers' })
+          return true
+        case 'newAgent':
+          go({ view: 'agents', screen: 'new' })
+          return true
+        case 'project':
+          go({ view: 'agents', screen: 'new' })
+          // The picker is there with the next frame.
+          requestAnimationFrame(() => focusField(['project-folder']))
+          return true
+        case 'next': {
+          const next = nextNeed(summaries ?? [], current)
+          if (!next) return false
+          go({ view: 'agents', screen: 'conversation', id: next.session_id })
+          return true
+        }
+        case 'search':
+          return focusField(['settings-search', 'history-search', 'conversation-search'])
+        case 'transcript': {
+          const transcript = nextTranscript(prefs.transcript)
+          actions.setPrefs({ transcript })
+          actions.say(`Transcript: ${transcript}`)
+          return true
+        }
+        case 'shortcuts':
+          go({ view: 'settings', group: 'shortcuts' })
+          return true
       }
     }
-    document.addEventListener('keydown', onKey)
-    return () => document.removeEventListener('keydown', onKey)
-  }, [])
+    return installShortcuts(document, run)
+  }, [actions, prefs.transcript, summaries, current])
   return (
     <div className="app">
-      <Rail />
-      {route.view === 'settings' ? (
-        <ErrorBoundary sentence="The settings encountered an error.">
-          <Settings />
-        </ErrorBoundary>
-      ) : (
-        <div className="view with-side" data-screen={route.screen}>
-          <ErrorBoundary sentence="The list of conversations encountered an error.">
-            <Sidebar />
+      <Rail onPalette={() => setPalette(true)} />
+      <Suspense fallback={<div className="pane h-full" />}>
+        {route.view === 'settings' ? (
+          <ErrorBoundary sentence="The settings encountered an error.">
+            <Settings group={route.group} />
           </ErrorBoundary>
-          {route.screen === 'conversation' ? (
-            <ConversationPane key={route.id} id={route.id} />
-          ) : (
-            <Launch />
-          )}
-        </div>
+        ) : route.view === 'history' ? (
+          <ErrorBoundary sentence="The history encountered an error.">
+            <History />
+          </ErrorBoundary>
+        ) : (
+          <div className="view with-side" data-screen={route.screen}>
+            <ErrorBoundary sentence="The list of conversations encountered an error.">
+              <Sidebar />
+            </ErrorBoundary>
+            {route.screen === 'conversation' ? (
+              <ConversationPane key={route.id} id={route.id} />
+            ) : (
+              <Launch />
+            )}
+          </div>
+        )}
+      </Suspense>
+      {palette && (
+        <Suspense fallback={null}>
+          <Palette onClose={() => setPalette(false)} />
+        </Suspense>
       )}
     </div>
   )

@@ -1,12 +1,10 @@
-import { useState } from 'react'
-import { writeStored } from '../store/storage'
 import { Icon } from '../view/Icon'
 import { Link } from '../view/Link'
-import { useBench } from '../view/bench'
+import { useActions, useBench } from '../view/bench'
 import { useNavigation } from '../view/navigate'
 
 /** The views, by icon and word, and the theme. */
-export function Rail() {
+export function Rail({ onPalette }: { onPalette: () => void }) {
   const { route } = useNavigation()
   const need = useBench((s) =>
     (s.summaries ?? []).reduce((n, x) => n + (x.needs_you > 0 && !x.archived ? 1 : 0), 0),
@@ -36,9 +34,17 @@ export function Rail() {
           </b>
         )}
       </Link>
+      <Link to={{ view: 'history' }} aria-current={route.view === 'history' ? 'page' : undefined}>
+        <Icon name="history" />
+        <span>History</span>
+      </Link>
       <div className="bottom">
+        <button type="button" className="theme" aria-label="Command palette" onClick={onPalette}>
+          <Icon name="search" />
+          <span>Find</span>
+        </button>
         <Link
-          to={{ view: 'settings' }}
+          to={{ view: 'settings', group: 'providers' }}
           aria-current={route.view === 'settings' ? 'page' : undefined}
         >
           <Icon name="settings" />
@@ -50,26 +56,21 @@ export function Rail() {
   )
 }
 
-/** Switches at once and remembers. */
-export function toggleTheme(): 'light' | 'dark' {
-  const root = document.documentElement
-  const next = root.dataset.theme === 'light' ? 'dark' : 'light'
-  root.dataset.theme = next
-  writeStored(next, 'theme')
-  return next
-}
-
+/** Switches at once; every window of the browser follows. */
 function ThemeButton() {
-  const [theme, setTheme] = useState(document.documentElement.dataset.theme ?? 'dark')
-  const other = theme === 'light' ? 'dark' : 'light'
+  const theme = useBench((s) => s.prefs.theme)
+  const { setPrefs } = useActions()
+  const light =
+    theme === 'light' || (theme === 'system' && matchMedia('(prefers-color-scheme: light)').matches)
+  const other = light ? 'dark' : 'light'
   return (
     <button
       type="button"
       className="theme"
       aria-label={`Switch to the ${other} theme`}
-      onClick={() => setTheme(toggleTheme())}
+      onClick={() => setPrefs({ theme: other })}
     >
-      <Icon name={theme === 'light' ? 'moon' : 'sun'} />
+      <Icon name={light ? 'moon' : 'sun'} />
       <span>Theme</span>
     </button>
   )

@@ -10,16 +10,40 @@ import { readStored, writeStored } from '../store/storage'
 import { createBench } from '../store/stores'
 import { BenchProvider } from '../view/bench'
 import { App } from './App'
+import { go, onPath } from './path'
+import { installAppearance } from './appearance'
+import { createNotifier, pageLocks, showOnDesktop } from './notifier'
 import { parseRoute } from './route'
 
 // A bare address opens the last view.
 const last = readStored('path')
-if (location.pathname === '/' && /^\/(agents|settings)/.test(last))
+if (location.pathname === '/' && /^\/(agents|history|settings)/.test(last))
   history.replaceState(null, '', last)
 addEventListener('pagehide', () => writeStored(location.pathname, 'path'))
 
 const link = openPageLink(parseRoute(location.pathname).view === 'monitor')
 const bench = createBench(link, createCommands(link), frameSchedule)
+
+installAppearance(bench)
+
+// A Monitor is silent: its owner's windows speak.
+const selected = (): string => {
+  const route = parseRoute(location.pathname)
+  return route.view === 'agents' && route.screen === 'conversation' ? route.id : ''
+}
+if (parseRoute(location.pathname).view !== 'monitor') {
+  const notifier = createNotifier(bench, {
+    locks: pageLocks(),
+    show: showOnDesktop,
+    now: Date.now,
+    selected,
+    focused: () => document.hasFocus(),
+    open: (id) => go({ view: 'agents', screen: 'conversation', id }),
+  })
+  addEventListener('focus', notifier.moved)
+  addEventListener('blur', notifier.moved)
+  onPath(notifier.moved)
+}
 
 // A laptop that wakes, a cable that comes back: ask at once.
 addEventListener('online', () => link.nudge())

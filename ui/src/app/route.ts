@@ -2,11 +2,15 @@
 
 import { validId } from '../contract/subjects'
 import type { Route } from '../view/navigate'
+import { settingsGroups } from '../view/navigate'
 
 export function parseRoute(path: string): Route {
   const [view = '', id = ''] = path.split('/').filter(Boolean)
   if (view === 'monitor') return { view: 'monitor', id: validId(id) ? id : '' }
-  if (view === 'settings') return { view: 'settings' }
+  if (view === 'settings') {
+    return { view: 'settings', group: settingsGroups.find((g) => g === id) ?? 'providers' }
+  }
+  if (view === 'history') return { view: 'history' }
   if (view === 'agents' && id === '') return { view: 'agents', screen: 'list' }
   if (view === 'agents' && id !== 'new' && validId(id)) {
     return { view: 'agents', screen: 'conversation', id }
