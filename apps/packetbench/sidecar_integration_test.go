@@ -146,7 +146,7 @@ func TestSidecar_KilledOverAndOver(t *testing.T) {
 		t.Errorf("the demo's turn ended with %s", e[len(e)-1].Data)
 	}
 	// An operator's reset brings it back.
-	w.must(contract.MethodResetActor, contract.ResetActorParams{Name: "sidecar"}, nil)
+	w.must(contract.MethodResetActor, contract.ActorParams{Name: "sidecar"}, nil)
 	w.sidecarIs("ready")
 	w.must(contract.MethodSend, contract.SendParams{SessionID: ids[0], Message: "again"}, nil)
 	w.until("api-agent.done." + string(ids[0]))
