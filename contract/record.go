@@ -60,6 +60,9 @@ type Record struct {
 	// SystemPrompt is made, in order. Ours.
 	Profile      string        `json:"profile,omitempty"`
 	PromptLayers []RecordLayer `json:"promptLayers,omitempty"`
+	// WrittenFiles are the hashes of the files as the agent last wrote them, by
+	// path: what differs now was changed by somebody else. Ours.
+	WrittenFiles map[string]string `json:"writtenFiles,omitempty"`
 	// DiffComments wait for the next message.
 	DiffComments []RecordComment `json:"pendingDiffComments,omitempty"`
 	Messages     []RecordMessage `json:"messages"`

@@ -30,6 +30,9 @@ type Options struct {
 	Models func(contract.RowID) []contract.Model
 	// Window is a model's context window in tokens, 0 when unknown.
 	Window func(contract.ProviderID, string) uint64
+	// Desk deals with the project folder; nil refuses worktrees and leaves the
+	// system prompt to the built-in one.
+	Desk Desk
 	// Prices is the user's own price table, nil for none: for the ledger lines
 	// of turns that run elsewhere.
 	Prices *llm.PriceTable
@@ -107,6 +110,11 @@ type actor struct {
 	// launch is the start that is checked against the cost limits.
 	launch *launch
 	held   []launch
+
+	// besides counts work beside the mailbox, which holds the actor awake;
+	// looking says that the project is looked at while somebody watches.
+	besides int
+	looking bool
 
 	saving *saving
 	saved  saved
@@ -196,6 +204,7 @@ func (a *actor) Init(args ...any) error {
 		a.core.window = a.opt.Window
 	}
 	a.core.prices = a.opt.Prices
+	a.core.desk = a.opt.Desk != nil
 	if err := a.RegisterName(msg.ConversationName(id)); err != nil {
 		return err
 	}
@@ -243,10 +252,19 @@ func (a *actor) HandleMessage(from gen.PID, message any) error {
 		c.askEdit(now, m)
 	case msg.TurnClosed:
 		c.closed(now, m.Turn, m.Tools)
+		a.look(now, lookFresh)
+	case besideDone:
+		return a.besideEnded(now, m)
+	case fileWritten:
+		c.wrote(m.path, m.hash)
+	case looked:
+		a.saw(m)
+	case lookDue:
+		a.lookAgain(now)
 	case turnReady:
 		a.ready(now, m)
 	case launched:
-		if err := a.checked(now, m.verdict); err != nil {
+		if err := a.checked(now, m); err != nil {
 			return err
 		}
 	case gen.MessageDownAlias:
@@ -284,6 +302,7 @@ func (a *actor) HandleMessage(from gen.PID, message any) error {
 		if m.Until.After(a.watched) {
 			a.watched = m.Until
 		}
+		a.watchProject(now)
 	case tick:
 		return a.tick(now)
 	case msg.Sleep:
@@ -369,6 +388,8 @@ func (a *actor) HandleCall(from gen.PID, ref gen.Ref, request any) (any, error) 
 			return nil, nil
 		}
 		return a.serve(asker{from, ref}, m)
+	case msg.Fork:
+		return a.adoptFork(now, m), nil
 	case msg.Drain:
 		a.draining = append(a.draining, asker{from, ref})
 		a.leaving = true
@@ -385,6 +406,9 @@ func (a *actor) HandleCall(from gen.PID, ref gen.Ref, request any) (any, error) 
 
 // serve carries out one command; no answer means a later one.
 func (a *actor) serve(who asker, m msg.Command) (any, error) {
+	if reply, mine := a.serveBeside(who, m); mine {
+		return reply, nil
+	}
 	ref := a.core.session.ref
 	reply := a.command(a.opt.Now(), m)
 	if m.Method == contract.MethodStart && a.waitsForStart(who, reply) || a.waitsForSetting(who, m.Method, ref, reply) {
@@ -459,7 +483,7 @@ func (a *actor) command(now time.Time, m msg.Command) msg.Reply {
 }
 
 func startsTurn(m contract.Method) bool {
-	return m == contract.MethodStart || m == contract.MethodSend || m == contract.MethodRetry ||
+	return m == contract.MethodStart || m == contract.MethodSend || m == contract.MethodRetry || m == contract.MethodRestore ||
 		m == contract.MethodApprovePlan || m == contract.MethodOneShot
 }
 
@@ -574,6 +598,8 @@ func (a *actor) effect(now time.Time, e effect) {
 		}
 	case release:
 		releaseTools(e.tools)
+	case hashFile:
+		a.hashFiles(e.paths)
 	}
 }
 

@@ -92,8 +92,16 @@ func (c *core) command(now time.Time, m contract.Method, raw json.RawMessage, o 
 	switch m {
 	case contract.MethodSend:
 		return with(raw, func(p contract.SendParams) (any, *contract.Failure) {
-			return c.send(now, p.Message, p.Attachments)
+			return c.sendWithComments(now, p.Message, p.Attachments)
 		})
+	case contract.MethodRestore:
+		return with(raw, func(p contract.RestoreParams) (any, *contract.Failure) { return c.restore(now, p) })
+	case contract.MethodPromptLayers:
+		return c.promptLayers(), nil
+	case contract.MethodDiffComments:
+		return with(raw, func(p contract.DiffCommentsParams) (any, *contract.Failure) { return c.setComments(p.Comments) })
+	case contract.MethodRemovePattern:
+		return with(raw, func(p contract.RemovePatternParams) (any, *contract.Failure) { return c.removePattern(now, p.Pattern) })
 	case contract.MethodCancel, contract.MethodClose:
 		c.cancel(now)
 		if m == contract.MethodClose {

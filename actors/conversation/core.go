@@ -120,6 +120,14 @@ type core struct {
 	allowed  map[string]bool // Tools allowed for the session, by name.
 	tools    any
 	session  session
+	// desk says that there is somebody who makes worktrees. prepared is what a
+	// start brings along; ending names what is being done to the worktree, which
+	// no turn may run in meanwhile.
+	desk     bool
+	prepared *prepared
+	ending   string
+	git      *contract.ProjectGit
+	mcp      *contract.ProjectMCP
 	// failedOver is set once per user send.
 	failedOver bool
 	// images are those of the last user message, until it is answered: a retry

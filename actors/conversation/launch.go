@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -14,7 +15,11 @@ import (
 
 // launched brings the store's answer about the cost limits. The command that
 // asked waits in launch meanwhile, and the ones behind it in held.
-type launched struct{ verdict msg.LaunchVerdict }
+type launched struct {
+	verdict msg.LaunchVerdict
+	// prepared is nil for a command that prepares nothing.
+	prepared *prepared
+}
 
 // launch is a command that may begin something that costs.
 type launch struct {
@@ -37,6 +42,11 @@ func (c *core) launchCheck(m msg.Command) (msg.LaunchCheck, bool) {
 		Attachments json.RawMessage     `json:"attachments"`
 	}
 	switch m.Method {
+	case contract.MethodFork: // It always brings a message.
+		if c.rec == nil || c.oneShotOnly {
+			return msg.LaunchCheck{}, false
+		}
+		p.Message = " fork"
 	case contract.MethodStart, contract.MethodOneShot:
 		if c.busy() || json.Unmarshal(m.Params, &p) != nil {
 			return msg.LaunchCheck{}, false
@@ -92,41 +102,56 @@ func (a *actor) holds(who asker, m msg.Command) bool {
 	if a.unreadable != nil || a.leaving || len(a.backlog) > 0 || reserved(a.core.id) {
 		return false
 	}
-	check, ok := a.core.launchCheck(m)
-	if !ok {
+	check, costs := a.core.launchCheck(m)
+	order, fresh := a.launchOrder(m)
+	if !costs && !fresh {
 		return false
 	}
 	a.launch = &launch{who, m}
-	node, self := a.Node(), a.PID()
+	node, self, desk := a.Node(), a.PID(), a.opt.Desk
 	go func() {
-		verdict := msg.LaunchVerdict{Err: errors.New("the cost limits could not be checked inside PacketBench; try again, and if it happens again look at the log")}
+		found := launched{verdict: msg.LaunchVerdict{Err: errors.New("the launch could not be checked inside PacketBench; try again, and if it happens again look at the log")}}
 		defer func() {
 			_ = recover()
-			_ = node.Send(self, launched{verdict}) // Nobody waits when this fails.
+			_ = node.Send(self, found) // Nobody waits when this fails.
 		}()
-		verdict = mayCost(node, check)
+		var next launched
+		if costs {
+			next.verdict = mayCost(node, check)
+		}
+		if fresh && next.verdict.Err == nil {
+			ctx, stop := context.WithTimeout(context.Background(), besideLimit)
+			defer stop()
+			next.prepared = prepareLaunch(ctx, node, desk, order)
+		}
+		found = next
 	}()
 	return true
 }
 
 // checked carries out the command that was checked, and those held back behind
 // it. The error is the reason to end.
-func (a *actor) checked(now time.Time, v msg.LaunchVerdict) error {
+func (a *actor) checked(now time.Time, m launched) error {
 	if a.launch == nil {
 		return nil
 	}
 	l := *a.launch
 	a.launch = nil
 	c := a.core
-	fresh := c.rec == nil
+	fresh, v := c.rec == nil, m.verdict
+	c.prepared = m.prepared
+	defer func() { c.prepared = nil }()
 	if v.Err != nil {
-		a.refuse(now, l, sentence(v.Err))
+		a.refuse(now, l, contract.Fail(contract.CodeConflict, "%s", sentence(v.Err)))
+	} else if m.prepared != nil && m.prepared.failure != nil {
+		a.refuse(now, l, m.prepared.failure)
 	} else if err := a.late(l); err != nil {
 		return err
 	} else if begun := fresh || c.busy(); begun && c.rec != nil && !c.oneShotOnly && len(v.Warnings) > 0 {
 		a.warn(now, v.Warnings)
 		a.send(msg.Store, told(v.Warnings))
 	}
+	a.takeBack(m.prepared)
 	for len(a.held) > 0 && a.launch == nil {
 		next := a.held[0]
 		a.held = a.held[1:]
@@ -152,12 +177,27 @@ func (a *actor) late(l launch) error {
 // refuse answers a launch that a limit stops. Nothing was created; whoever
 // pre-allocated the id and subscribed hears it there too, unless a conversation
 // is there already, whose state this does not change.
-func (a *actor) refuse(now time.Time, l launch, text string) {
+func (a *actor) refuse(now time.Time, l launch, failure *contract.Failure) {
 	if a.core.rec == nil {
-		a.core.emit(contract.Error{Message: text})
+		a.core.emit(contract.Error{Message: failure.Message})
 		a.run(now)
 	}
-	_ = a.SendResponse(l.pid, l.ref, msg.Reply{Failure: contract.Fail(contract.CodeConflict, "%s", text)})
+	_ = a.SendResponse(l.pid, l.ref, msg.Reply{Failure: failure})
+}
+
+// takeBack removes a worktree that no conversation came to own: its start was
+// refused after all.
+func (a *actor) takeBack(p *prepared) {
+	if p == nil || p.worktree == nil || a.core.rec != nil && len(a.core.rec.Worktree) > 0 {
+		return
+	}
+	desk, w := a.opt.Desk, *p.worktree
+	go func() {
+		defer func() { _ = recover() }() // What is left is found by its name.
+		ctx, stop := context.WithTimeout(context.Background(), besideLimit)
+		defer stop()
+		desk.Discard(ctx, w)
+	}()
 }
 
 // warn puts the limits that come near into the transcript.

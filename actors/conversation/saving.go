@@ -154,7 +154,7 @@ func (a *actor) savedOne(now time.Time, s msg.Saved) {
 // drained answers whoever waits for the end, once nothing runs and all is
 // saved, or cannot be.
 func (a *actor) drained(now time.Time) {
-	if len(a.draining) == 0 || a.core.live != nil || a.saving != nil {
+	if len(a.draining) == 0 || a.core.live != nil || a.saving != nil || a.besides > 0 {
 		return
 	}
 	var err error
@@ -206,7 +206,7 @@ func (a *actor) tick(now time.Time) error {
 
 // mayStop reports whether nothing holds this conversation awake.
 func (a *actor) mayStop(now time.Time) bool {
-	if !a.core.quiet() || !a.watched.Before(now) || len(a.backlog) > 0 || a.saving != nil || a.launch != nil {
+	if !a.core.quiet() || !a.watched.Before(now) || len(a.backlog) > 0 || a.saving != nil || a.launch != nil || a.besides > 0 {
 		return false
 	}
 	state, ok := a.core.tools.(msg.ToolState)

@@ -26,6 +26,9 @@ func (c *core) start(now time.Time, p contract.StartParams, o outside) (any, *co
 		return nil, failure
 	}
 	c.rec = newRecord(now, c.id, p, row)
+	if c.prepared != nil {
+		c.prepared.frozen(c.rec, p)
+	}
 	if c.rec.SystemPrompt == "" {
 		c.rec.SystemPrompt = o.system(p.ProjectPath, row.Transport)
 	}
@@ -105,8 +108,8 @@ func (c *core) checkStart(p contract.StartParams, row contract.Row, o outside) *
 	if len(p.SSHConfig) > 0 && string(p.SSHConfig) != "null" {
 		return contract.Fail(contract.CodeConflict, "SSH projects are not part of this version of PacketBench. Choose a local folder.")
 	}
-	if p.Worktree {
-		return contract.Fail(contract.CodeConflict, "Worktrees are not part of this version of PacketBench. Start in the project folder itself.")
+	if p.Worktree && !c.desk {
+		return contract.Fail(contract.CodeConflict, "Worktrees cannot be made here. Start in the project folder itself.")
 	}
 	if len(p.EnabledMCPServerIDs) > 0 && row.Transport == contract.TransportInProcess {
 		return contract.Fail(contract.CodeConflict, "MCP server '%s' is not available: the turn loop of this version of PacketBench has no MCP. Choose a row of an agent SDK.", clipRunes(p.EnabledMCPServerIDs[0], 80))
@@ -142,6 +145,14 @@ func absent(row contract.Row) *contract.Failure {
 // retired row, and on a row of another transport in a file that another version
 // wrote. Such a conversation stays readable.
 func (c *core) mayRun(now time.Time) *contract.Failure {
+	if failure := c.mayRunRow(now); failure != nil {
+		return failure
+	}
+	return c.worktreeGone()
+}
+
+// mayRunRow is mayRun for the row alone.
+func (c *core) mayRunRow(now time.Time) *contract.Failure {
 	if notice, retired := contract.Retired(c.rec.Agent); retired {
 		if !c.rec.RetiredNoticed {
 			c.rec.RetiredNoticed = true

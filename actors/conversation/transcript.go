@@ -69,6 +69,7 @@ func (c *core) apply(now time.Time, e contract.Event) {
 		if c.hosted() {
 			c.hostFacts(e)
 		}
+		c.noteWritten(e.ID)
 		c.emit(e)
 		c.do(save{now: true})
 	case contract.EditBaseline:

@@ -18,6 +18,7 @@ func (c *core) view() contract.Conversation {
 		Plan:     orEmpty(slices.Clone(r.Plan)), PlanApproved: r.PlanApproved,
 		PlanReady: planReady(r, c.busy()), Context: r.Context,
 		PendingPermissions: []contract.PendingPermission{}, PendingEdits: []contract.PendingEditPrompt{},
+		Profile: r.Profile, MemoryContextEnabled: r.MemoryContext, DiffComments: c.comments(), Git: c.git, MCP: c.mcp,
 	}
 	for i := range r.Messages {
 		v.Messages = append(v.Messages, viewMessage(&r.Messages[i]))

@@ -1607,6 +1607,11 @@ export interface Record {
    */
   profile?: string
   promptLayers?: RecordLayer[]
+  /**
+   * WrittenFiles are the hashes of the files as the agent last wrote them, by
+   * path: what differs now was changed by somebody else. Ours.
+   */
+  writtenFiles?: { [key: string]: string }
   /** DiffComments wait for the next message. */
   pendingDiffComments?: RecordComment[]
   messages: RecordMessage[]
