@@ -152,7 +152,7 @@ func (sh *shell) pid() int {
 // until waits until ok says yes to what has happened so far.
 func (sh *shell) until(what string, ok func([]effect) bool) []effect {
 	sh.t.Helper()
-	limit := time.After(60 * time.Second)
+	limit := time.After(180 * time.Second) // Under the race detector, beside others.
 	for {
 		seen := sh.effects()
 		if ok(seen) {

@@ -694,11 +694,11 @@ func (e *engine) script(t turn) (reason string, err error) {
 	case "two":
 		return e.tool(t, "call-two"), nil
 	case "long":
-		e.update(id, object{"sessionUpdate": "tool_call_update", "toolCallId": "big", "content": strings.Repeat("x", n)})
+		e.raw(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"` + id + `","update":{"sessionUpdate":"tool_call_update","toolCallId":"big","content":"` + strings.Repeat("x", n) + "\"}}}\n")
 		e.chunk(id, "after the long line")
 	case "endless":
-		for {
-			e.raw(strings.Repeat("x", 1<<20))
+		for some := strings.Repeat("x", 8<<20); ; {
+			e.raw(some)
 		}
 	case "die":
 		e.chunk(id, "about to")
