@@ -7,11 +7,13 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 import { afterEach, expect, test } from 'vitest'
 
 import { Child, scratch, start } from './child.js'
 import { MessagesServer } from './messages.js'
+import { OpenAIServer } from './openai.js'
 import { vendors } from './processes.js'
 
 const cleanups: (() => unknown)[] = []
@@ -163,6 +165,77 @@ test('a whole conversation talks to the configured endpoint only', async () => {
     expect([...found]).toEqual([endpoint])
   } else {
     expect([...seen]).toEqual([endpoint])
+  }
+  expect(server.faults).toEqual([])
+})
+
+// Tracing of the OpenAI SDK would go to the vendor whatever the endpoint is. Only
+// this process and its MCP server take part, and both are traced.
+test('the OpenAI provider talks to the configured endpoint only', async () => {
+  const folder = scratch()
+  cleanups.push(folder.remove)
+  const project = join(folder.path, 'project')
+  mkdirSync(project)
+  const preload = join(folder.path, 'spy.mjs')
+  const trace = join(folder.path, 'trace')
+  writeFileSync(preload, spy)
+  const server = await OpenAIServer.listen('k')
+  cleanups.push(() => server.close())
+  server
+    .on('BASH', {
+      parts: [{ call: { id: 'c-1', name: 'bash', args: { command: 'echo hi > f' } } }],
+    })
+    .on('NOTE', { parts: [{ call: { id: 'c-2', name: 'mcp__notes__read_note', args: {} } }] })
+    .on('SLOW', { hang: ['word '] })
+  const child = new Child({
+    node: ['--import', preload],
+    env: { OPENAI_BASE_URL: server.url, HOME: folder.path },
+    ...(strace
+      ? { under: ['strace', '-f', '-qq', '-o', trace, '-e', 'trace=connect,sendto,sendmmsg'] }
+      : {}),
+  })
+  cleanups.push(() => child.close())
+  await child.ready()
+  const script = fileURLToPath(new URL('mcpNotes.mjs', import.meta.url))
+  for (const [id, model] of [
+    ['a', 'gpt-5.2'],
+    ['b', 'gpt-4.1'],
+  ] as const) {
+    child.send(
+      start(id, 'openai-agents', {
+        projectPath: project,
+        apiKey: 'k',
+        model,
+        initialMessage: 'BASH',
+        turnId: 't-1',
+        mcpServers: { notes: { type: 'stdio', command: process.execPath, args: [script] } },
+      }),
+    )
+    await child.frame((f) => f.sessionId === id && f.type === 'permission_request', 'permission')
+    child.send({
+      type: 'permission_response',
+      sessionId: id,
+      toolUseId: 'c-1',
+      decision: 'approve',
+    })
+    await child.turn(id, 't-1')
+    child.send({ type: 'send_message', sessionId: id, content: 'NOTE', turnId: 't-2' })
+    const note = await child.turn(id, 't-2')
+    expect(note.find((f) => f.type === 'tool_result')).toMatchObject({ output: 'the note' })
+    child.send({ type: 'send_message', sessionId: id, content: 'SLOW', turnId: 't-3' })
+    await child.frame((f) => f.sessionId === id && f.turnId === 't-3', 'chunk')
+    child.send({ type: 'cancel', sessionId: id })
+    await child.turn(id, 't-3')
+  }
+  expect(await child.close()).toBe(0)
+
+  expect(child.stderr).toContain('NETWORK spy is in place')
+  const seen = new Set(child.stderr.match(/NETWORK (?!spy).*/g) ?? [])
+  expect(seen.size).toBeGreaterThan(0)
+  for (const line of seen) expect(line).toContain(`"port":"${server.port}"`)
+  if (strace) {
+    const found = destinations(readFileSync(trace, 'utf8'))
+    expect([...found]).toEqual([`127.0.0.1:${server.port}`])
   }
   expect(server.faults).toEqual([])
 })

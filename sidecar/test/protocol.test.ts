@@ -214,8 +214,22 @@ test('without its SDK a provider says what to run, and echo works', async () => 
   const child = open({ script: join(folder.path, 'dist', 'index.js') })
   const projectPath = join(folder.path, 'project')
   child.send(start('c', 'claude-oauth', { initialMessage: 'x', apiKey: 'k', projectPath }))
+  child.send(
+    start('o', 'openai-agents', {
+      initialMessage: 'x',
+      apiKey: 'k',
+      model: 'gpt-5.2',
+      projectPath,
+    }),
+  )
   child.send(start('e', 'echo', { initialMessage: 'x', turnId: 't-1' }))
   await child.turn('e', 't-1')
+  const openai = await child.frame((f) => f.sessionId === 'o', 'openai')
+  expect(openai).toMatchObject({
+    type: 'error',
+    message:
+      'The OpenAI Agents SDK is not installed. Run: packetbench sidecar install --sdk openai',
+  })
   const claude = await child.frame((f) => f.sessionId === 'c', 'claude')
   expect(claude).toMatchObject({
     type: 'error',

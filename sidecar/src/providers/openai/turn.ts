@@ -60,7 +60,7 @@ export class TurnRun implements Reporter {
   private state: State = initial
   private memory: Memory | undefined
   private usage: unknown
-  /** Tools that run now: while one does, the provider may be silent. */
+  /** Tools that run and pieces that wait for the host: until then the provider may be silent. */
   private working = 0
   private stalled = false
   /** Called when the provider says something. */
@@ -83,7 +83,7 @@ export class TurnRun implements Reporter {
     const watch = async (event: unknown): Promise<void> => {
       this.alive()
       this.take(modelEvent(this.state, event))
-      await this.options.room()
+      await this.passed()
     }
     model.getStreamedResponse = async function* (request) {
       for await (const event of stream(request)) {
@@ -195,12 +195,23 @@ export class TurnRun implements Reporter {
       for await (const event of run) {
         this.alive()
         this.take(runEvent(this.state, event))
-        await this.options.room()
+        await this.passed()
       }
       await run.completed
     } finally {
       clearTimeout(watchdog)
       this.alive = () => {}
+    }
+  }
+
+  /** Waits for the host to read; that the provider is silent meanwhile is our doing. */
+  private async passed(): Promise<void> {
+    this.working += 1
+    try {
+      await this.options.room()
+    } finally {
+      this.working -= 1
+      this.alive()
     }
   }
 
