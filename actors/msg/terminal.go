@@ -134,6 +134,9 @@ type TerminalView interface {
 	// ErrTerminalFrame are the client's fault; input to a program that has ended
 	// is dropped.
 	Take(ctx context.Context, frame []byte) error
+	// Gone is closed when the terminal was closed or its actor has died. Frame
+	// then still returns what is left, the exit last, and nothing after that.
+	Gone() <-chan struct{}
 	// Close ends the view; nothing is sent to its wake after that.
 	Close()
 }

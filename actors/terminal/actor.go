@@ -304,11 +304,11 @@ func (a *actor) exited(alias gen.Alias, e msg.TerminalExit) {
 	a.stream.end(exitFrame(e))
 	a.info.State, a.info.Exit, a.info.PID = msg.TerminalEnded, &e, 0
 	payload := struct {
-		ExitCode *int    `json:"exit_code"`
+		ExitCode int     `json:"exit_code"`
 		Signal   *string `json:"signal"`
-	}{ExitCode: &e.Code}
+	}{ExitCode: e.Code}
 	if e.Signal != "" {
-		payload.ExitCode, payload.Signal = nil, &e.Signal
+		payload.Signal = &e.Signal
 	}
 	a.publish(contract.TerminalExited, payload)
 	a.facts()

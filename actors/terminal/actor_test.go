@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"ergo.services/ergo/act"
 	"ergo.services/ergo/gen"
 
 	"github.com/packetbench/packetbench/actors/child"
@@ -278,7 +279,7 @@ func TestTerminal_Exit(t *testing.T) {
 			body, _ := r.events.find(contract.TerminalExited)
 			wantCode, wantSignal := any(float64(tc.code)), any(nil)
 			if tc.signal != "" {
-				wantCode, wantSignal = nil, tc.signal
+				wantSignal = tc.signal
 			}
 			if field(t, body, "exit_code") != wantCode || field(t, body, "signal") != wantSignal {
 				t.Fatalf("terminal.exited says %s", body)
@@ -377,10 +378,19 @@ func TestTerminal_Killed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w := r.attach(name, true)
 	if err := r.node.Kill(at); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the program's end", func() bool { return !alivePID(pid) })
+	if e := w.waitExit(); e != -1 {
+		t.Fatalf("the window hears of %d", e)
+	}
+	select {
+	case <-w.view.Gone():
+	case <-time.After(patience):
+		t.Fatal("the view does not hear that its terminal is gone")
+	}
 }
 
 // TestTerminal_Drain: the service stops; the program ends, the screen stays to
@@ -601,6 +611,53 @@ func TestTerminal_Events(t *testing.T) {
 	}
 	r.close(name)
 	eventually(t, "terminal.exited", func() bool { _, ok := r.events.find(contract.TerminalExited); return ok })
+}
+
+// inspector is the part of inspect that hears facts.
+type inspector struct {
+	act.Actor
+	facts chan msg.Facts
+}
+
+func (i *inspector) HandleMessage(_ gen.PID, m any) error {
+	if f, ok := m.(msg.Facts); ok {
+		i.facts <- f
+	}
+	return nil
+}
+
+// TestTerminal_Facts: the tree hears of program, size, windows and end.
+func TestTerminal_Facts(t *testing.T) {
+	r := newRig(t, 20*time.Second)
+	facts := make(chan msg.Facts, 100)
+	if _, err := r.node.SpawnRegister(msg.Inspect, func() gen.ProcessBehavior { return &inspector{facts: facts} }, gen.ProcessOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	name := r.open(shell("read x"))
+	wait := func(what string, ok func(string) bool) {
+		t.Helper()
+		for {
+			select {
+			case f := <-facts:
+				if f.Name != string(name) {
+					t.Fatalf("facts of %s", f.Name)
+				}
+				if ok(string(f.Detail)) {
+					return
+				}
+			case <-time.After(patience):
+				t.Fatalf("no facts about %s", what)
+			}
+		}
+	}
+	wait("a program", func(d string) bool { return field(t, d, "child_pid") == float64(r.describe(name).Info.PID) })
+	w := r.attach(name, true)
+	wait("a window", func(d string) bool { return field(t, d, "viewers") == 1.0 })
+	w.keys("\r")
+	wait("the end", func(d string) bool { return field(t, d, "state") == "ended" && field(t, d, "exit_code") == 0.0 })
+	w.close()
+	wait("no window", func(d string) bool { return field(t, d, "viewers") == 0.0 })
+	r.close(name)
 }
 
 // TestTerminal_Split: a character that comes in two writes is one (F01, F02).

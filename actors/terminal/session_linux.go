@@ -10,14 +10,30 @@ import (
 	"github.com/packetbench/packetbench/actors/child"
 )
 
-// awaitExit waits until a child of ours has ended, and leaves it unreaped.
+// awaitExit waits until a child of ours has ended, and leaves it unreaped. It
+// takes no thread: the runtime's poller watches the process.
 func awaitExit(pid int) {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err == nil {
+		f := os.NewFile(uintptr(fd), "pidfd")
+		defer f.Close()
+		if conn, err := f.SyscallConn(); err == nil && conn.Read(hasEnded) == nil {
+			return
+		}
+	}
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
 			return
 		}
 	}
+}
+
+// hasEnded reports whether the process behind a pidfd has ended.
+func hasEnded(fd uintptr) bool {
+	list := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(list, 0)
+	return err == nil && n == 1
 }
 
 // members are the living processes of a session. Somebody else may lead one of

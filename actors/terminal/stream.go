@@ -85,6 +85,7 @@ type stream struct {
 	over   bool
 	exit   exit
 	closed bool
+	gone   chan struct{} // Closed with it.
 	timer  *time.Timer
 
 	// screenMu comes before mu.
@@ -99,7 +100,7 @@ type (
 )
 
 func newStream(s size, notify func(any)) *stream {
-	st := &stream{notify: notify, ring: make([]byte, ringBytes), views: make(map[*view]struct{}), size: s}
+	st := &stream{notify: notify, ring: make([]byte, ringBytes), views: make(map[*view]struct{}), size: s, gone: make(chan struct{})}
 	st.room, st.work, st.typing = sync.NewCond(&st.mu), sync.NewCond(&st.mu), sync.NewCond(&st.mu)
 	st.screen = screen.New(screen.Options{Cols: int(s.cols), Rows: int(s.rows), Lines: scrollLines, Bytes: scrollBytes})
 	return st
@@ -355,6 +356,9 @@ func (st *stream) begin(t tty) (life int) {
 func (st *stream) end(e exit) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	if st.closed {
+		return
+	}
 	st.tty, st.over, st.exit, st.typed = nil, true, e, nil
 	st.typing.Broadcast()
 	st.wakeAll()
@@ -389,11 +393,19 @@ func (st *stream) show(image []byte, e exit) {
 	st.over, st.exit = true, e
 }
 
-// close ends everything that waits.
+// close ends everything that waits. A program that still runs is ended by
+// whoever closes the stream.
 func (st *stream) close() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	if st.closed {
+		return
+	}
 	st.closed = true
+	close(st.gone)
+	if !st.over {
+		st.over, st.exit, st.tty = true, -1, nil
+	}
 	if st.timer != nil {
 		st.timer.Stop()
 	}

@@ -212,6 +212,9 @@ func (v *view) consumed(n uint64) {
 	v.ring()
 }
 
+// Gone is closed with the terminal.
+func (v *view) Gone() <-chan struct{} { return v.st.gone }
+
 // Close ends the view.
 func (v *view) Close() {
 	st := v.st

@@ -52,3 +52,19 @@ func BenchmarkSnapshot(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkResize lays a full scrollback out anew, narrower and back.
+func BenchmarkResize(b *testing.B) {
+	for name, stream := range streams() {
+		b.Run(name, func(b *testing.B) {
+			s := New(Options{Cols: 120, Rows: 40, Lines: 10_000, Bytes: 4 << 20})
+			for range 3 {
+				s.Write(stream)
+			}
+			for b.Loop() {
+				s.Resize(70, 30)
+				s.Resize(120, 40)
+			}
+		})
+	}
+}

@@ -71,10 +71,11 @@ func (h *history) clear() { h.first, h.n, h.start, h.end = 0, 0, 0, 0 }
 func (h *history) push(r *row) (gone int) {
 	var plain bool
 	h.scratch, plain = encode(h.scratch[:0], r)
-	return h.add(line{
-		size: uint32(len(h.scratch)), cols: uint16(r.used), trimmed: uint16(r.trimmed()),
-		wrapped: r.wrapped, plain: plain,
-	}, h.scratch)
+	return h.add(lineOf(r, len(h.scratch), plain), h.scratch)
+}
+
+func lineOf(r *row, size int, plain bool) line {
+	return line{size: uint32(size), cols: uint16(r.used), trimmed: uint16(r.trimmed()), wrapped: r.wrapped, plain: plain}
 }
 
 func (h *history) add(l line, b []byte) (gone int) {

@@ -71,6 +71,33 @@ type flow struct {
 	cursor         int // The line of the cursor, in from.
 	base, y, saved int
 	limit          int // How many lines there may be.
+	// arena and packed are lines that wait for their place.
+	arena  []byte
+	packed []packed
+}
+
+// packed is an encoded line in an arena.
+type packed struct {
+	line line
+	at   int
+}
+
+// pack encodes rows for later and returns where they are in f.packed.
+func (f *flow) pack(rows []*row) (from, to int) {
+	from = len(f.packed)
+	for _, r := range rows {
+		at := len(f.arena)
+		var plain bool
+		f.arena, plain = encode(f.arena, r)
+		f.packed = append(f.packed, packed{lineOf(r, len(f.arena)-at, plain), at})
+	}
+	return from, len(f.packed)
+}
+
+func (f *flow) unpack(from, to int) {
+	for _, p := range f.packed[from:to] {
+		f.to.add(p.line, f.arena[p.at:p.at+int(p.line.size)])
+	}
 }
 
 func (s *Screen) reflow(oldCols int) {
@@ -104,13 +131,24 @@ func (s *Screen) reflow(oldCols int) {
 		}
 	}
 	g.y, g.saved.y = min(f.y, s.rows-1), f.saved
-	// A history of the right size again; the oldest lines may go.
-	kept := history{maxLines: s.history.maxLines, maxBytes: s.history.maxBytes}
-	for i := range f.to.len() {
-		l := *f.to.line(i)
-		kept.add(l, f.to.bytes(&l))
+	s.history = f.to.within(s.history.maxLines, s.history.maxBytes)
+}
+
+// within is a history with these bounds; the oldest lines may go.
+func (h *history) within(lines, bytes int) history {
+	h.maxLines, h.maxBytes = lines, bytes
+	for h.n > lines {
+		h.drop()
 	}
-	s.history = kept
+	if len(h.buf) <= bytes {
+		return *h
+	}
+	kept := history{maxLines: lines, maxBytes: bytes}
+	for i := range h.n {
+		l := *h.line(i)
+		kept.add(l, h.bytes(&l))
+	}
+	return kept
 }
 
 // group is the end of the wrapped line that begins at i.
@@ -203,7 +241,7 @@ func (f *flow) widen() {
 // screen.
 func (f *flow) narrow() {
 	total := f.from.len()
-	laid := make(map[int][]*row) // By first line; encoded as soon as its place is known.
+	laid := make(map[int][2]int) // What is in packed, by first line.
 	added := 0
 	for j := total; j > 0; {
 		i := j - 1
@@ -217,7 +255,8 @@ func (f *flow) narrow() {
 				blank.wrapped = true
 				rows = append(rows, blank)
 			}
-			laid[i] = rows
+			from, to := f.pack(rows)
+			laid[i] = [2]int{from, to}
 			more := len(rows) - (j - i)
 			added += more
 			total -= f.follow(more, total, added)
@@ -226,16 +265,14 @@ func (f *flow) narrow() {
 	}
 	n := f.from.len()
 	for i := 0; i < n; {
-		rows, ok := laid[i]
+		at, ok := laid[i]
 		j := f.group(i)
 		if !ok {
 			f.copy(i, j)
 			i = j
 			continue
 		}
-		for _, r := range rows {
-			f.to.push(r)
-		}
+		f.unpack(at[0], at[1])
 		i = j
 	}
 	// The lines that went from the bottom, then those that are too many at the

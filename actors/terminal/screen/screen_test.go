@@ -96,7 +96,7 @@ func TestScreen_Text(t *testing.T) {
 	}
 }
 
-// recordings are the outputs of real programs.
+// recordings are the outputs of real programs, made by testdata/record.py.
 func recordings(tb testing.TB) map[string][]byte {
 	tb.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", "*.raw"))
