@@ -36,6 +36,7 @@ type Options struct {
 	Publisher                        msg.Publisher
 	Commands                         msg.Commands
 	Providers                        Providers
+	Desk                             Desk
 	// Page is the built page; nil serves a plain text in its place.
 	Page fs.FS
 	// Ready says whether every part of the service is up.

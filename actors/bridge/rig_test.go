@@ -267,7 +267,7 @@ func newRig(t testing.TB, change ...func(*Options)) *rig {
 	r := &rig{t: t, log: newFakeLog(), logs: &lockedBuffer{}, node: &fakeNode{answers: map[gen.Atom]func(any) (any, error){}}}
 	o := Options{
 		Addr: "127.0.0.1:0", BootID: bootID, OwnerToken: ownerToken, MonitorToken: monitorToken,
-		Log: r.log, Publisher: r.log, Providers: fakeProviders{}, Page: page, ProjectPath: "/home/p",
+		Log: r.log, Publisher: r.log, Providers: fakeProviders{}, Desk: fakeDesk{}, Page: page, ProjectPath: "/home/p",
 		Logger: slog.New(slog.NewTextHandler(r.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, c := range change {
@@ -323,6 +323,10 @@ func fakeStore(request any) (any, error) {
 		return msg.Settings{}, nil
 	case msg.ListAudit:
 		return []contract.AuditEntry(nil), nil
+	case msg.ListProfiles, msg.SaveProfile, msg.CloneProfile, msg.DeleteProfile, msg.DefaultProfile:
+		return msg.ProfileList{Profiles: contract.Profiles{Profiles: []contract.Profile{}, Default: fmt.Sprintf("%T", m)}}, nil
+	case msg.Search:
+		return contract.SearchResult{Hits: []contract.SearchHit{{Title: m.Params.Query}}, Complete: true}, nil
 	}
 	return msg.Done{}, nil
 }

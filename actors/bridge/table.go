@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,17 +26,19 @@ type caller struct {
 // handler runs one method. The result encodes to JSON.
 type handler func(d *doors, c caller, p json.RawMessage) (any, *contract.Failure)
 
-// The waits for an actor, in whole seconds.
+// The waits for an actor, in whole seconds. Patient is for what runs a person's
+// git: a checkout or a push may take minutes.
 const (
-	quick = 5
-	slow  = 30
+	quick   = 5
+	slow    = 30
+	patient = 300
 )
 
 // toOwner are the methods that the owner of one conversation answers, each with
 // the seconds it may take. They all name it in session_id.
 var toOwner = map[contract.Method]int{
 	contract.MethodGetConversation:   slow,
-	contract.MethodStart:             slow,
+	contract.MethodStart:             patient, // It may check a worktree out.
 	contract.MethodSend:              slow,
 	contract.MethodCancel:            quick,
 	contract.MethodChangeModel:       quick,
@@ -49,11 +52,24 @@ var toOwner = map[contract.Method]int{
 	contract.MethodClose:             quick,
 	contract.MethodApprovePlan:       quick,
 	contract.MethodQueueRemove:       quick,
-	contract.MethodDelete:            slow,
+	contract.MethodDelete:            patient, // It may remove one.
 	contract.MethodRename:            quick,
 	contract.MethodArchive:           quick,
 	contract.MethodPin:               quick,
 	contract.MethodOneShot:           quick,
+	contract.MethodWorktree:          slow,
+	contract.MethodMergeWorktree:     patient,
+	contract.MethodWorktreePR:        patient,
+	contract.MethodDiscardWorktree:   patient,
+	contract.MethodConfirmDelete:     slow,
+	contract.MethodPromptLayers:      quick,
+	contract.MethodFork:              slow,
+	contract.MethodRestore:           quick,
+	contract.MethodListEdits:         slow,
+	contract.MethodGetEdit:           slow,
+	contract.MethodUndoEdit:          slow,
+	contract.MethodDiffComments:      quick,
+	contract.MethodRemovePattern:     quick,
 }
 
 // table is the one list of methods for every door. Whoever is not in it is
@@ -83,6 +99,7 @@ func init() {
 		contract.MethodStopActor:         actorCall(func(n gen.Atom) any { return msg.StopChild{Name: n} }),
 		contract.MethodStartActor:        actorCall(func(n gen.Atom) any { return msg.StartChild{Name: n} }),
 	}
+	maps.Copy(table, deskMethods)
 	for m, seconds := range toOwner {
 		table[m] = toConversation(m, seconds)
 	}

@@ -36,6 +36,17 @@ var goodParams = map[contract.Method]string{
 	contract.MethodResetActor:        `{"name":"sidecar"}`,
 	contract.MethodStopActor:         `{"name":"sidecar"}`,
 	contract.MethodStartActor:        `{"name":"sidecar"}`,
+	contract.MethodFindFiles:         `{"project_path":"/","query":"a"}`,
+	contract.MethodListCommands:      `{"project_path":"/"}`,
+	contract.MethodProject:           `{"project_path":"/"}`,
+	contract.MethodListProfiles:      `{}`,
+	contract.MethodSaveProfile:       `{"profile":{"name":"x"}}`,
+	contract.MethodCloneProfile:      `{"id":"p"}`,
+	contract.MethodDeleteProfile:     `{"id":"p"}`,
+	contract.MethodDefaultProfile:    `{"id":"p"}`,
+	contract.MethodExport:            `{"session_id":"c1","format":"md"}`,
+	contract.MethodSearch:            `{"query":"a"}`,
+	contract.MethodTestKey:           `{"provider":"anthropic"}`,
 }
 
 func paramsOf(m contract.Method) string {
@@ -48,7 +59,11 @@ func paramsOf(m contract.Method) string {
 // house answers every actor that the doors ask.
 func (r *rig) house() {
 	r.node.on("conversation:c1", func(request any) (any, error) {
-		return msg.Reply{Result: map[string]any{"method": request.(msg.Command).Method}}, nil
+		c := request.(msg.Command)
+		if c.Method == contract.MethodGetConversation && strings.Contains(string(c.Params), "format") {
+			return msg.Reply{Result: contract.Snapshot{Conversation: contract.Conversation{Summary: contract.Summary{Title: "T"}}}}, nil
+		}
+		return msg.Reply{Result: map[string]any{"method": c.Method}}, nil
 	})
 	r.node.on(msg.Inspect, func(any) (any, error) { return map[string]string{"boot_id": bootID}, nil })
 	r.node.on(msg.TerminalsSup, func(any) (any, error) {
