@@ -104,8 +104,11 @@ func (a *actor) ownerGone(now time.Time, pid gen.PID, reason string) {
 	if pid != a.host.pid || a.core.rec == nil {
 		return
 	}
-	turn := a.host.opening
-	a.settled(turn)
+	var turn contract.TurnID
+	if a.core.live != nil {
+		turn = a.core.live.id
+	}
+	a.settled(a.host.opening)
 	a.dropHost()
 	a.core.lost(now, reason)
 	a.answerStart(turn, contract.Fail(contract.CodeConflict, "%s", contract.TextSidecarRestarted))

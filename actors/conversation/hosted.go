@@ -193,7 +193,9 @@ func (c *core) lost(now time.Time, reason string) {
 		if !acp {
 			c.emit(contract.Error{Message: text})
 		}
-	case c.live.started:
+	default:
+		// Also a turn that was not with the host yet: everybody who owned a
+		// session hears of its end in the same way.
 		c.failTurn(now, c.live.id, text)
 	}
 }

@@ -96,6 +96,12 @@ func (b *Board) Heard(s msg.Status) {
 	case s.State == msg.StateIncompatible:
 		b.ended()
 		b.status.State = "incompatible"
+		if isReady { // It lives on until it is reset.
+			b.status.PID, b.status.Version = ptr(ready.PID), ptr(ready.Version)
+			if b.status.ProtocolVersion = nil; ready.Protocol != 0 {
+				b.status.ProtocolVersion = ptr(ready.Protocol)
+			}
+		}
 		if s.LastReason != "" {
 			b.status.LastError = ptr(s.LastReason)
 			b.status.Lifetime.LastError = ptr(s.LastReason)

@@ -84,7 +84,7 @@ func TestBoard(t *testing.T) {
 	if len(kept) != 8 || kept[7].TotalCrashes != 8 {
 		t.Errorf("kept %d times, last %+v", len(kept), kept[len(kept)-1])
 	}
-	if s := hear(msg.Status{State: msg.StateIncompatible, PID: gen.PID{ID: 9}, LastReason: "too old"}); s.State != "incompatible" || *s.LastError != "too old" || s.Lifetime.TotalCrashes != 8 {
+	if s := hear(msg.Status{State: msg.StateIncompatible, PID: gen.PID{ID: 9}, LastReason: "too old", Detail: Ready{PID: 79, Version: "0.0.9", Protocol: 10}}); s.State != "incompatible" || *s.PID != 79 || *s.ProtocolVersion != 10 || *s.LastError != "too old" || s.Lifetime.TotalCrashes != 8 {
 		t.Errorf("incompatible %+v", s)
 	}
 	up(10)

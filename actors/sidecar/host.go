@@ -549,7 +549,10 @@ func (h *host) handshake(r Ready, version *int) {
 	}
 	warning, err := negotiate(version)
 	if err != nil {
-		h.refuseAll(err.Error())
+		if version != nil {
+			r.Protocol = *version
+		}
+		h.refuseAll(r, err.Error())
 		return
 	}
 	if warning != "" {
@@ -563,9 +566,9 @@ func (h *host) handshake(r Ready, version *int) {
 
 // refuseAll is the end of a child that is too old: it lives on until it is
 // reset, and gets neither a session nor a key.
-func (h *host) refuseAll(text string) {
+func (h *host) refuseAll(r Ready, text string) {
 	h.refusal, h.incompatible, h.ready = text, true, nil
-	h.do(up{msg.Status{Name: msg.Sidecar, State: msg.StateIncompatible, LastReason: text}})
+	h.do(up{msg.Status{Name: msg.Sidecar, State: msg.StateIncompatible, LastReason: text, Detail: r}})
 	h.inOrder(func(s *session) {
 		if !s.open {
 			h.refuse(s, text)

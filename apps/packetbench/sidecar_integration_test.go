@@ -155,6 +155,14 @@ func TestSidecar_KilledOverAndOver(t *testing.T) {
 	}
 }
 
+// lives reports whether a process runs; one that nobody has waited for yet does
+// not.
+func lives(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return err == nil && !strings.HasPrefix(rest, "Z")
+}
+
 // fakeSidecar writes a script that node runs instead of the sidecar.
 func fakeSidecar(t *testing.T, script string) string {
 	t.Helper()
@@ -268,7 +276,7 @@ func TestSidecar_Frozen(t *testing.T) {
 	for next.PID != nil && *next.PID == *s.PID {
 		next = w.sidecarIs("ready")
 	}
-	if _, err := os.Stat(fmt.Sprintf("/proc/%d", *s.PID)); err == nil {
+	if lives(*s.PID) {
 		t.Error("the stopped child is still there")
 	}
 	w.must(contract.MethodSend, contract.SendParams{SessionID: id, Message: "now?"}, nil)
@@ -288,7 +296,7 @@ func TestSidecar_ServiceKilled(t *testing.T) {
 	pid := *w.sidecarIs("ready").PID
 	p.kill()
 	q := serve(t, home, []string{sidecarScript(t)})
-	if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
+	if lives(pid) {
 		t.Error("the child outlived the service and its next start")
 	}
 	w = q.window(t)
