@@ -21,6 +21,7 @@ import (
 
 	"github.com/packetbench/packetbench/actors/msg"
 	"github.com/packetbench/packetbench/actors/turn/tool"
+	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
 
@@ -34,7 +35,6 @@ const (
 	maxComments  = 200
 	maxComment   = 4_000
 	maxWritten   = 2_000
-	tempPrefix   = "packetbench-"
 	textNoAnswer = "The texts from before the edits could not be read just now; try again."
 )
 
@@ -346,7 +346,7 @@ func rewrite(r review, path, hash, text string) error {
 	if err != nil {
 		return errors.New("it cannot be opened")
 	}
-	f, err := os.CreateTemp(filepath.Dir(target), tempPrefix+"*")
+	f, err := os.CreateTemp(filepath.Dir(target), config.TempPrefix+"*")
 	if err != nil {
 		return errors.New("its folder cannot be written")
 	}

@@ -90,7 +90,7 @@ func (g *Git) commitAll(ctx context.Context, dir, title string) error {
 	}
 	if _, err := g.write(ctx, dir, "commit", "--quiet", "-m", title); err != nil {
 		// What was staged here is not what a person staged.
-		_, _ = g.write(context.WithoutCancel(ctx), dir, "reset", "--quiet")
+		_ = g.putBack(dir, "reset", "--quiet")
 		return err
 	}
 	return nil
@@ -152,9 +152,8 @@ func (g *Git) conflicts(ctx context.Context, w contract.Worktree) error {
 // clean, so that what a failure leaves there can only be ours.
 func (g *Git) squash(ctx context.Context, top string, w contract.Worktree) (string, error) {
 	undo := func(why error) error {
-		ctx := context.WithoutCancel(ctx)
-		_, _ = g.write(ctx, top, "merge", "--abort") // Fails after a squash; see mcp-state.md 11.
-		if _, err := g.write(ctx, top, "reset", "--hard", "--quiet", "HEAD"); err != nil {
+		_ = g.putBack(top, "merge", "--abort") // Fails after a squash; see mcp-state.md 11.
+		if err := g.putBack(top, "reset", "--hard", "--quiet", "HEAD"); err != nil {
 			return fmt.Errorf("%w\nThe project could not be put back: %w", why, err)
 		}
 		return why

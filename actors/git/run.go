@@ -91,7 +91,7 @@ func environ(base []string) []string {
 	out := make([]string, 0, len(base)+len(quiet))
 	for _, e := range base {
 		name, _, _ := strings.Cut(e, "=")
-		if strings.HasPrefix(name, config.EnvPrefix) || named(misleading, name) || named(quiet, name) {
+		if strings.HasPrefix(name, config.EnvPrefix) || config.HoldsKey(name) || named(misleading, name) || named(quiet, name) {
 			continue
 		}
 		out = append(out, e)
@@ -135,20 +135,27 @@ var reading = []string{"--no-optional-locks", "-c", "core.fsmonitor=false"}
 
 // read runs git for its output, without locks.
 func (g *Git) read(ctx context.Context, dir string, args ...string) (string, error) {
-	return g.run(ctx, readLimit, dir, append(append([]string{}, reading...), args...))
+	return g.run(ctx, g.opt.Life, readLimit, dir, append(append([]string{}, reading...), args...))
 }
 
 // write runs git to change something.
 func (g *Git) write(ctx context.Context, dir string, args ...string) (string, error) {
-	return g.run(ctx, writeLimit, dir, args)
+	return g.run(ctx, g.opt.Life, writeLimit, dir, args)
 }
 
-func (g *Git) run(ctx context.Context, limit time.Duration, dir string, args []string) (string, error) {
+// putBack runs git to take a half-done ending back, whoever has stopped waiting
+// and even while the service stops.
+func (g *Git) putBack(dir string, args ...string) error {
+	_, err := g.run(context.Background(), context.Background(), writeLimit, dir, args)
+	return err
+}
+
+func (g *Git) run(ctx, life context.Context, limit time.Duration, dir string, args []string) (string, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, limit, &Error{fmt.Sprintf("Git did not finish within %s. Look whether the folder %s can be read, and try again.", limit, dir), -1})
 	defer stop()
-	unlink := context.AfterFunc(g.opt.Life, stop)
+	unlink := context.AfterFunc(life, stop)
 	defer unlink()
-	if ctx.Err() != nil || g.opt.Life.Err() != nil {
+	if ctx.Err() != nil || life.Err() != nil {
 		return "", &Error{"Git was not run: the service is stopping, or nobody waits any more.", -1}
 	}
 	program, err := exec.LookPath("git")

@@ -106,7 +106,7 @@ func TestRun_Failures(t *testing.T) {
 	if _, err := r.read(r.ctx, r.dir, "rev-parse", "--verify", "nothing"); code(err) != 128 || !strings.Contains(err.Error(), "fatal") {
 		t.Errorf("git's own failure: %v", err)
 	}
-	if _, err := r.run(r.ctx, 50*time.Millisecond, r.dir, []string{"-c", "alias.wait=!sleep 60", "wait"}); err == nil || !strings.Contains(err.Error(), "did not finish within 50ms") {
+	if _, err := r.run(r.ctx, r.ctx, 50*time.Millisecond, r.dir, []string{"-c", "alias.wait=!sleep 60", "wait"}); err == nil || !strings.Contains(err.Error(), "did not finish within 50ms") {
 		t.Errorf("a run that hangs: %v", err)
 	}
 	if _, err := r.read(r.ctx, filepath.Join(r.dir, "gone"), "status"); err == nil {

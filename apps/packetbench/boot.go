@@ -58,6 +58,7 @@ type service struct {
 	groups *child.Registry
 	prices *llm.PriceTable
 	keys   *keyWatch
+	atDesk *desk
 	log    *bus.Log
 	board  *sidecar.Board
 	shelf  *shelf

@@ -169,7 +169,7 @@ func (s *service) startAgent() error {
 	return supervisors.StartApp(s.node, agent.CreateApp(agent.Options{
 		Common: s.common(), MaxAwake: s.cfg.MaxAwake,
 		Conversation: conversation.Options{
-			BootID: s.boot, Publisher: s.log, NewTurn: turn.Factory(s.turnOptions()), Idle: s.cfg.Idle,
+			BootID: s.boot, Publisher: s.log, NewTurn: turn.Factory(s.turnOptions()), Idle: s.cfg.Idle, Desk: s.desk(),
 			Models: func(row contract.RowID) []contract.Model {
 				return llm.Models(row, llm.ModelSettings{Prices: s.prices, At: time.Now()})
 			},
@@ -213,8 +213,9 @@ func (s *service) startEdge() error {
 		Common: s.common(),
 		Bridge: bridge.Options{
 			Addr: s.cfg.Addr, BootID: s.boot, OwnerToken: s.run.OwnerToken, MonitorToken: s.run.MonitorToken,
+			PageKey: s.pageKey(),
 			Log: s.log, Publisher: s.log, Commands: s.log,
-			Providers: s.providers(), Sidecar: s.board.Status,
+			Providers: s.providers(), Desk: s.desk(), Sidecar: s.board.Status,
 			Page: page, Ready: s.ready.Load, ProjectPath: s.cfg.StartedIn, Logger: s.logger,
 			Gauges: map[string]func() float64{
 				"packetbench_log_waiting":   func() float64 { return float64(s.log.Figures().Waiting) },
