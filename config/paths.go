@@ -43,6 +43,9 @@ func (p Paths) Lock() string { return p.join("lock") }
 // Run is run.json, how clients find the running service.
 func (p Paths) Run() string { return p.join("run.json") }
 
+// PageKey is the file of the key that lets pages in again after a restart.
+func (p Paths) PageKey() string { return p.join("page.key") }
+
 // State is the state file.
 func (p Paths) State() string { return p.join("state.v1.json") }
 

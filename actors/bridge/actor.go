@@ -112,7 +112,7 @@ func (b *bridge) open() error {
 	if err != nil {
 		return err
 	}
-	d.guard.Store(&guard{owner: d.opt.OwnerToken, monitor: d.opt.MonitorToken, port: port})
+	d.guard.Store(&guard{owner: d.opt.OwnerToken, monitor: d.opt.MonitorToken, page: d.opt.PageKey, port: port})
 	b.listener = newListener(d, ln)
 	if _, err := b.SpawnMeta(b.listener, gen.MetaOptions{}); err != nil {
 		_ = ln.Close()

@@ -15,7 +15,9 @@ import (
 // guard decides who a request comes from. It is pure but for its fields.
 type guard struct {
 	owner, monitor string
-	port           string
+	// page is what the owner's cookie holds; empty: the owner token.
+	page string
+	port string
 }
 
 // cookie is the name that holds the token of one role. Browsers share cookies
@@ -98,6 +100,9 @@ func (g guard) credential(r *http.Request, token string, monitorFirst bool) (c c
 		// A page on another port of this host can leave cookies of any name,
 		// so one that is wrong does not hide one that is right.
 		for _, cookie := range r.CookiesNamed(g.cookie(want)) {
+			if want == contract.ClientOwner && g.isPage(cookie.Value) {
+				return want, false, true
+			}
 			if c, ok := g.token(cookie.Value); ok {
 				return c, false, true
 			}
@@ -123,9 +128,20 @@ func (g guard) token(given string) (contract.Client, bool) {
 	return "", false
 }
 
-// setCookie hands the token over to the page.
+// isPage reports whether a cookie is that of an owner's page. It outlives the
+// service, so a page that was open goes on when the service is back.
+func (g guard) isPage(given string) bool {
+	sum, want := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(g.page))
+	return g.page != "" && subtle.ConstantTimeCompare(sum[:], want[:]) == 1
+}
+
+// setCookie lets a page in: an owner's by the key of pages, a monitor's by its
+// token, which ends with this start of the service.
 func (g guard) setCookie(w http.ResponseWriter, c contract.Client) {
 	value := g.owner
+	if g.page != "" {
+		value = g.page
+	}
 	if c == contract.ClientMonitor {
 		value = g.monitor
 	}

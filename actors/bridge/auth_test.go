@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -231,6 +232,46 @@ func TestDoors_Cookie(t *testing.T) {
 		}
 		if h.Get("Referrer-Policy") != "no-referrer" || h.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %v", tc.path, h)
+		}
+	}
+}
+
+// A page that was let in goes on after a restart, which makes new tokens; a
+// monitor does not, and the key of pages is no token.
+func TestGuard_PageKey(t *testing.T) {
+	t.Parallel()
+	first := guard{owner: "o1", monitor: "m1", page: "key", port: "1"}
+	second := guard{owner: "o2", monitor: "m2", page: "key", port: "1"}
+	cookies := func(c contract.Client) string {
+		w := httptest.NewRecorder()
+		first.setCookie(w, c)
+		return strings.Split(w.Header().Get("Set-Cookie"), ";")[0]
+	}
+	ask := func(g guard, header, value string) contract.Client {
+		q := httptest.NewRequest("GET", "/", nil)
+		q.Header.Set(header, value)
+		c, _, _ := g.role(q)
+		return c
+	}
+	owner, monitor := cookies(contract.ClientOwner), cookies(contract.ClientMonitor)
+	if strings.Contains(owner, "o1") {
+		t.Errorf("the cookie holds the token: %q", owner)
+	}
+	for _, tc := range []struct {
+		name, header, value string
+		g                   guard
+		want                contract.Client
+	}{
+		{"owner", "Cookie", owner, first, contract.ClientOwner},
+		{"owner after a restart", "Cookie", owner, second, contract.ClientOwner},
+		{"monitor", "Cookie", monitor, first, contract.ClientMonitor},
+		{"monitor after a restart", "Cookie", monitor, second, ""},
+		{"the key as a bearer", "Authorization", "Bearer key", second, ""},
+		{"the key as a monitor's cookie", "Cookie", "packetbench_token_monitor_1=key", second, ""},
+		{"no key, empty cookie", "Cookie", "packetbench_token_owner_1=", guard{owner: "o", monitor: "m", port: "1"}, ""},
+	} {
+		if got := ask(tc.g, tc.header, tc.value); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
 	}
 }

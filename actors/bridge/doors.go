@@ -32,6 +32,9 @@ type Options struct {
 	Addr string
 	// BootID, OwnerToken and MonitorToken are made at each start.
 	BootID, OwnerToken, MonitorToken string
+	// PageKey is what the cookie of an owner's page holds. It is kept over
+	// starts; empty makes the cookie end with this one.
+	PageKey string
 	Log                              msg.EventLog
 	Publisher                        msg.Publisher
 	Commands                         msg.Commands
@@ -86,7 +89,7 @@ func newDoors(o Options) *doors {
 		o.Logger = slog.Default()
 	}
 	d := &doors{opt: o, addr: o.Addr, pace: pace{write: writeMost, ping: pingEvery, hold: watchEvery}, frameMost: config.MaxFrameBytes}
-	d.guard.Store(&guard{owner: o.OwnerToken, monitor: o.MonitorToken})
+	d.guard.Store(&guard{owner: o.OwnerToken, monitor: o.MonitorToken, page: o.PageKey})
 	d.metrics = newMetrics(d)
 	return d
 }
