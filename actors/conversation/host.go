@@ -212,11 +212,15 @@ func hostName(row contract.Row) gen.Atom {
 func (a *actor) hostReady(now time.Time, r hostReady) {
 	c := a.core
 	if r.err != nil {
+		text := sentence(r.err)
+		if strings.HasPrefix(r.err.Error(), contract.TextSidecarNoWriter) {
+			text = r.err.Error() // Matched on by others, down to its small letter.
+		}
 		if c.opened(r.turn) {
-			a.answerStart(r.turn, contract.Fail(contract.CodeConflict, "%s", sentence(r.err)))
+			a.answerStart(r.turn, contract.Fail(contract.CodeConflict, "%s", text))
 		}
 		a.answerStart(r.turn, nil) // Cancelled before that: it did start.
-		c.failTurn(now, r.turn, sentence(r.err))
+		c.failTurn(now, r.turn, text)
 		return
 	}
 	if !c.started(r.turn) {
