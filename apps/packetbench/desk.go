@@ -16,7 +16,7 @@ import (
 
 	"github.com/packetbench/packetbench/actors/git"
 	"github.com/packetbench/packetbench/actors/msg"
-	"github.com/packetbench/packetbench/actors/project"
+	workplace "github.com/packetbench/packetbench/actors/project"
 	"github.com/packetbench/packetbench/actors/turn/llm"
 	"github.com/packetbench/packetbench/apps/packetbench/plaintext"
 	"github.com/packetbench/packetbench/contract"
@@ -58,7 +58,7 @@ func (s *service) desk() *desk {
 
 // Cascade reads the instructions for agents that count in a folder.
 func (d *desk) Cascade(ctx context.Context, dir string) []contract.PromptLayer {
-	return project.Cascade(d.claude, d.git.TopLevel(ctx, dir), dir)
+	return workplace.Cascade(d.claude, d.git.TopLevel(ctx, dir), dir)
 }
 
 // Git is the state of a folder.
@@ -68,7 +68,7 @@ func (d *desk) Git(ctx context.Context, dir string, age time.Duration) contract.
 
 // MCP lists the servers of a conversation in a folder.
 func (d *desk) MCP(dir string, trusted bool, chosen []string) contract.ProjectMCP {
-	return project.MCP(d.home, dir, trusted, chosen)
+	return workplace.MCP(d.home, dir, trusted, chosen)
 }
 
 // Provision makes a worktree.
@@ -121,7 +121,7 @@ func (d *desk) FindFiles(ctx context.Context, p contract.FindFilesParams) contra
 }
 
 // Commands lists the Markdown commands.
-func (d *desk) Commands(dir string) []contract.SlashCommand { return project.Commands(d.commands, dir) }
+func (d *desk) Commands(dir string) []contract.SlashCommand { return workplace.Commands(d.commands, dir) }
 
 // projectAge is how old the state of a project may be for a launch screen.
 const projectAge = 5 * time.Second
