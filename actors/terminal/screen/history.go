@@ -74,6 +74,12 @@ func (h *history) push(r *row) (gone int) {
 	return h.add(lineOf(r, len(h.scratch), plain), h.scratch)
 }
 
+// addPlain appends a line of printable ASCII.
+func (h *history) addPlain(text []byte) (gone int) {
+	n := uint16(len(text))
+	return h.add(line{size: uint32(n), cols: n, trimmed: n, plain: true}, text)
+}
+
 func lineOf(r *row, size int, plain bool) line {
 	return line{size: uint32(size), cols: uint16(r.used), trimmed: uint16(r.trimmed()), wrapped: r.wrapped, plain: plain}
 }

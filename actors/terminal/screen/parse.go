@@ -113,6 +113,7 @@ func (p *params) get(i int, fallback int) int {
 
 // Write takes output of the program, cut anywhere.
 func (s *Screen) Write(b []byte) {
+	tried := false
 	for i := 0; i < len(b); {
 		c := b[i]
 		if s.state == ground && s.parts == 0 {
@@ -125,6 +126,11 @@ func (s *Screen) Write(b []byte) {
 				s.lineFeed()
 				s.before = 0
 				i++
+				if !tried {
+					n := s.flood(b[i:])
+					i += n
+					tried = n == 0 // Looking again at each line would cost more than it saves.
+				}
 				continue
 			case '\r':
 				s.on.x, s.before = 0, 0

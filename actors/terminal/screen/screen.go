@@ -47,6 +47,7 @@ type Screen struct {
 	palette    map[string]string
 	recoloured bool
 	answers    []byte
+	starts     []int // Of flood, kept for its memory.
 }
 
 // grid is one of the two buffers.

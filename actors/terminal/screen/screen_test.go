@@ -137,7 +137,7 @@ func TestSnapshot_Programs(t *testing.T) {
 			t.Parallel()
 			o := Options{Cols: 80, Rows: 24, Lines: 10_000, Bytes: 1 << 20}
 			want := play(stream, len(stream), o)
-			for cut := 0; cut <= len(stream); cut += 1 + len(stream)/150 {
+			for cut := 0; cut <= len(stream); cut += 1 + len(stream)/50 {
 				first := play(stream[:cut], 4096, o)
 				second := play(first.Snapshot(), 1000, o)
 				same(t, fmt.Sprintf("snapshot at %d of itself", cut), second, first)
@@ -148,6 +148,23 @@ func TestSnapshot_Programs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestScreen_Flood: many lines at once give what the same lines give one
+// character at a time, whatever is on the screen before and between them.
+func TestScreen_Flood(t *testing.T) {
+	t.Parallel()
+	plain := strings.Repeat("a plain line\r\n\r\nfull line1\r\nx\r\n", 60)
+	for _, in := range []string{
+		plain, "\x1b7" + plain + "\x1b8x", "0123456789012\r\n" + plain, plain + "\x1b[31mred\r\n" + plain + "\x1b[m" + plain,
+		"\x1b[41m" + plain, "\x1b[2;4r" + plain, "\x1b[?6h" + plain, "\x1b[?1049h" + plain, "\x1b(0" + plain, "\x1b[4h" + plain, "\x1b[?7l" + plain, "\x1b[20h" + plain,
+		plain + "\u65e5\r\n" + plain + "tab\there\r\n" + plain, plain + "\x1b[5;1Hat the top\r\n" + plain, plain + "no return\n" + plain,
+		strings.Repeat("\r\n", 50) + plain, "\x1b[5;3H" + plain, strings.Repeat("longer than a row\r\n", 40), plain + "\x1b[5;1Hkeep this\rx\r\n" + plain,
+	} {
+		for _, o := range []Options{{Cols: 10, Rows: 5, Lines: 100, Bytes: 1 << 20}, {Cols: 10, Rows: 5, Lines: 3, Bytes: 1 << 20}, {Cols: 10, Rows: 5}, {Cols: 10, Rows: 1, Lines: 9, Bytes: 1 << 20}} {
+			same(t, fmt.Sprintf("%.40q in %v", in, o), play([]byte(in), len(in), o), play([]byte(in), 1, o))
+		}
 	}
 }
 
@@ -269,7 +286,7 @@ func TestScreen_Memory(t *testing.T) {
 			runtime.GC()
 			runtime.ReadMemStats(&before)
 			s := New(Options{Cols: 120, Rows: 40, Lines: 10_000, Bytes: 4 << 20})
-			for i, written := 0, 0; written < 12<<20; i++ {
+			for i, written := 0, 0; written < 8<<20; i++ {
 				p := piece
 				if strings.Contains(p, "%d") {
 					p = fmt.Sprintf(p, i)
