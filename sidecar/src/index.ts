@@ -3,6 +3,7 @@
 //   PACKETBENCH_SIDECAR_STATE    a folder for what SDKs keep; else a temporary one
 //   PACKETBENCH_SIDECAR_LIVE     Claude children at once, 4
 //   PACKETBENCH_SIDECAR_IDLE_MS  a Claude child without a turn is ended after, 300000
+//   PACKETBENCH_SIDECAR_STALL_MS a provider may say nothing for, 120000
 //   PACKETBENCH_REMOTE_SIDECAR   1 where an SSH launch started this child
 //   PACKETBENCH_MCP_PROBE_TIMEOUT_MS  how long an MCP server may take to list its tools, 30000
 //   ANTHROPIC_BASE_URL           the model endpoints, where they are not the
@@ -21,7 +22,8 @@ import { loadSources } from './mcp/sources.js'
 import { createClaude } from './providers/claude.js'
 import { defaultIdleMs, defaultLive } from './providers/claude/settings.js'
 import { createEcho } from './providers/echo.js'
-import { createOpenAIAgents, defaultEditMs, defaultStallMs } from './providers/openaiAgents.js'
+import { createOpenAIAgents, defaultEditMs } from './providers/openaiAgents.js'
+import { defaultStallMs } from './providers/stall.js'
 import { serve } from './serve.js'
 
 function version(): string {
@@ -53,6 +55,8 @@ process.env['OPENAI_AGENTS_DISABLE_TRACING'] = '1'
 process.env['OPENAI_AGENTS_DONT_LOG_MODEL_DATA'] = '1'
 process.env['OPENAI_AGENTS_DONT_LOG_TOOL_DATA'] = '1'
 
+const stallMs = setting('PACKETBENCH_SIDECAR_STALL_MS', defaultStallMs)
+
 serve({
   version: version(),
   providers: new Map([
@@ -63,6 +67,7 @@ serve({
         baseUrl: address('ANTHROPIC_BASE_URL'),
         live: setting('PACKETBENCH_SIDECAR_LIVE', defaultLive),
         idleMs: setting('PACKETBENCH_SIDECAR_IDLE_MS', defaultIdleMs),
+        stallMs,
         env: process.env,
       }),
     ],
@@ -71,7 +76,7 @@ serve({
       createOpenAIAgents({
         baseUrl: address('OPENAI_BASE_URL'),
         editMs: defaultEditMs,
-        stallMs: defaultStallMs,
+        stallMs,
         env: process.env,
       }),
     ],

@@ -630,6 +630,56 @@ test('an idle child is ended and comes back with the next message', async () => 
   expect(server.asks.at(-1)?.texts).toEqual(['one', 'two'])
 })
 
+test('a stopped vendor child is one error, and the next message goes on', async () => {
+  const { child, server, open } = await rig({ env: { PACKETBENCH_SIDECAR_STALL_MS: '3000' } })
+  server
+    .on('SLOW', { hang: ['word '] })
+    .on('BASH', tool('tu-1', 'Bash', { command: 'sleep 4; echo slept' }))
+  open('a', { initialMessage: 'SLOW', turnId: 't-1' })
+  await child.frame((f) => f.type === 'chunk', 'chunk')
+  const stopped = vendors(child.pid)
+  for (const pid of stopped) process.kill(pid, 'SIGSTOP')
+  const turn = await child.turn('a', 't-1', 20_000)
+  expect(last(turn)).toMatchObject({
+    type: 'error',
+    message: 'The provider sent nothing for 120 s; send again to retry.',
+  })
+  // A call that takes longer than that is no silence, and neither is a prompt.
+  child.send({ type: 'send_message', sessionId: 'a', content: 'BASH', turnId: 't-2' })
+  await child.frame((f) => f.type === 'permission_request', 'permission')
+  child.send({
+    type: 'permission_response',
+    sessionId: 'a',
+    toolUseId: 'tu-1',
+    decision: 'approve',
+  })
+  const second = await child.turn('a', 't-2', 30_000)
+  expect(second.find((f) => f.type === 'tool_result')).toMatchObject({ output: 'slept' })
+  expect(last(second).type).toBe('done')
+  expect(child.of('a').filter((f) => f.type === 'error')).toHaveLength(1)
+  for (const pid of stopped) await expect.poll(() => running(pid), { timeout: 10_000 }).toBe(false)
+})
+
+test('cancel ends the turn of a stopped vendor child once', async () => {
+  const { child, server, open } = await rig()
+  // First, because the next message may carry the transcript, and SLOW with it.
+  server.on('AFTER', { blocks: [{ type: 'text', text: ['fine'] }] }).on('SLOW', { hang: ['word '] })
+  open('a', { initialMessage: 'SLOW', turnId: 't-1' })
+  await child.frame((f) => f.type === 'chunk', 'chunk')
+  const stopped = vendors(child.pid)
+  for (const pid of stopped) process.kill(pid, 'SIGSTOP')
+  child.send({ type: 'cancel', sessionId: 'a' })
+  expect(last(await child.turn('a', 't-1', 10_000))).toMatchObject({
+    type: 'done',
+    cancelled: true,
+  })
+  for (const pid of stopped) await expect.poll(() => running(pid), { timeout: 10_000 }).toBe(false)
+  child.send({ type: 'cancel', sessionId: 'a' })
+  child.send({ type: 'send_message', sessionId: 'a', content: 'AFTER', turnId: 't-2' })
+  expect(last(await child.turn('a', 't-2')).type).toBe('done')
+  expect(child.of('a').filter((f) => f.type === 'done' || f.type === 'error')).toHaveLength(2)
+})
+
 test('a killed vendor child is one error, and the next message goes on', async () => {
   const { child, server, open } = await rig()
   server.on('SLOW', { hang: ['word '] })

@@ -39,6 +39,7 @@ import { injectedText, Prompt, userMessage, withHistory, type Content } from './
 import { childEnv, type ClaudeSettings } from './claude/settings.js'
 import { afterTurn, initial, translate, withApplied, type State } from './claude/translate.js'
 import { loadSdk } from './sdk.js'
+import { STALLED } from './stall.js'
 import type {
   Emit,
   PostureMode,
@@ -152,7 +153,10 @@ class ClaudeSession implements ProviderSession, Member {
   /** Calls whose `tool_start` was sent in this turn, and who waits for one. */
   private readonly started = new Set<string>()
   private readonly watchers = new Map<string, () => void>()
+  /** Calls that run in the child: while one does, it may be silent. */
+  private readonly calls = new Set<string>()
   private idleTimer: NodeJS.Timeout | undefined
+  private watchdog: NodeJS.Timeout | undefined
   private closed = false
 
   constructor(
@@ -274,6 +278,7 @@ class ClaudeSession implements ProviderSession, Member {
   async close(): Promise<void> {
     this.closed = true
     clearTimeout(this.idleTimer)
+    clearTimeout(this.watchdog)
     for (const job of this.waiting.splice(0)) job.abort.abort()
     this.running?.abort.abort()
     this.bridge.denyAll('closed')
@@ -352,6 +357,7 @@ class ClaudeSession implements ProviderSession, Member {
         this.live = this.open()
       }
       this.live.prompt.push(userMessage({ ...job.content, text }))
+      this.watch(this.live)
     } catch (thrown) {
       this.finish(job, {
         type: 'error',
@@ -406,7 +412,7 @@ class ClaudeSession implements ProviderSession, Member {
           stdio: ['pipe', 'pipe', 'pipe'],
           windowsHide: true,
         })
-        this.watch(vendor, child)
+        this.attach(vendor, child)
         return child
       },
       ...(options.projectPath === '' ? {} : { cwd: options.projectPath }),
@@ -419,7 +425,7 @@ class ClaudeSession implements ProviderSession, Member {
     return live
   }
 
-  private watch(vendor: Vendor, child: ChildProcess): void {
+  private attach(vendor: Vendor, child: ChildProcess): void {
     vendor.child = child
     children.add(child)
     child.once('exit', () => children.delete(child))
@@ -439,7 +445,9 @@ class ClaudeSession implements ProviderSession, Member {
     try {
       for await (const message of live.query) {
         if (!live.closing) this.receive(live, message)
+        clearTimeout(this.watchdog)
         await this.room()
+        if (!live.closing) this.watch(live)
       }
     } catch (thrown) {
       failure = thrown
@@ -471,7 +479,11 @@ class ClaudeSession implements ProviderSession, Member {
 
   private note(live: Live, event: ProviderEvent): void {
     if (event.type === 'chunk') this.answer += event.text
-    if (event.type === 'tool_start') this.started.add(event.toolUseId)
+    if (event.type === 'tool_start') {
+      this.started.add(event.toolUseId)
+      this.calls.add(event.toolUseId)
+    }
+    if (event.type === 'tool_result') this.calls.delete(event.toolUseId)
     if (event.type !== 'tool_result' || event.name !== 'ExitPlanMode') return
     // The SDK leaves plan mode by itself; the person decides that here.
     if (event.isError || !this.posture.planMode) return
@@ -486,6 +498,25 @@ class ClaudeSession implements ProviderSession, Member {
     this.resume = undefined
     this.end(live, true)
     if (this.running !== undefined) void this.begin(this.running)
+  }
+
+  /**
+   * Ends a turn whose child says nothing: it was stopped, or its provider is
+   * silent. A call that runs or waits for an answer may take as long as it likes.
+   */
+  private watch(live: Live): void {
+    clearTimeout(this.watchdog)
+    this.watchdog = setTimeout(() => {
+      const job = this.running
+      if (job === undefined || live.closing) return
+      if (this.calls.size > 0) {
+        this.watch(live)
+        return
+      }
+      this.end(live, true)
+      this.finish(job, { type: 'error', message: STALLED })
+    }, this.settings.stallMs)
+    this.watchdog.unref()
   }
 
   /** The stream ended without us. */
@@ -552,6 +583,8 @@ class ClaudeSession implements ProviderSession, Member {
       this.remember({ role: 'user', content: job.content.text })
       this.remember({ role: 'assistant', content: this.answer })
       this.started.clear()
+      this.calls.clear()
+      clearTimeout(this.watchdog)
     }
     this.emit(this.terminal(job, event), job.turn)
     job.over()

@@ -57,9 +57,6 @@ export interface OpenAISettings {
 /** How long a reviewed edit may wait, ms. Source: sidecar-protocol.md 9. */
 export const defaultEditMs = 600_000
 
-/** How long the provider may say nothing, ms. Source: contract.md 4. */
-export const defaultStallMs = 120_000
-
 /** Reports whether a model is asked through the Responses API, or Chat Completions. */
 export function usesResponses(model: string): boolean {
   return /^(gpt-5|gpt-6|o1|o3|o4)/.test(model)

@@ -17,6 +17,8 @@ export interface ClaudeSettings {
   live: number
   /** How long a child without a turn is kept, in ms. */
   idleMs: number
+  /** How long a child may say nothing while no call runs, in ms. */
+  stallMs: number
   /** The environment of this process. */
   env: Environment
 }

@@ -6,7 +6,6 @@ import { ToolError } from './fence.js'
 /** Source: contract.md 4. */
 export const INCOMPLETE =
   'Provider stream ended before its completion and usage marker; this request is incomplete'
-export const STALLED = 'The provider sent nothing for 120 s; send again to retry.'
 
 /** The sentence for whatever a run threw. `endpoint` is the address that was asked. */
 export function failureText(thrown: unknown, endpoint: string): string {

@@ -2,9 +2,9 @@
 // resolved through its links, and what ends up outside is refused. The shell is
 // not confined; it asks.
 //
-// Gap: between the check and the use of a path another process can replace one of
-// its folders by a link; Node has no openat. The last part is opened without
-// following links. docs/adr says what the in-process tools do instead.
+// Gap: issue 3. Between the check and the use of a path another process can
+// replace one of its folders by a link; Node has no openat. The last part is
+// opened without following links.
 //
 // Source: tools-permissions.md 2.
 import { constants } from 'node:fs'

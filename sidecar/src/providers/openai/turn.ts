@@ -11,7 +11,8 @@ import type { Agent, AgentInputItem, Model, RunState, RunToolApprovalItem } from
 
 import { fieldsOf, textOf } from '../../fields.js'
 import type { ProviderEvent } from '../../protocol.js'
-import { INCOMPLETE, STALLED } from './failure.js'
+import { STALLED } from '../stall.js'
+import { INCOMPLETE } from './failure.js'
 import { texts, type Gates, type Verdict } from './gates.js'
 import { assistantItem, repaired, userItem, type Content } from './history.js'
 import type { Reporter } from './toolbox.js'
