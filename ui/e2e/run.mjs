@@ -4,7 +4,8 @@
 //
 // Needs a built page (npm run build) and Chromium (CHROMIUM, else
 // /usr/bin/chromium). PACKETBENCH_BIN names a program that is built already.
+import { scenarios as decide } from './decide.mjs'
 import { runAll } from './harness.mjs'
 import { scenarios } from './scenarios.mjs'
 
-await runAll(scenarios, process.argv[2])
+await runAll([...scenarios, ...decide], process.argv[2])

@@ -9,7 +9,7 @@ import { extname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { WebSocketServer } from 'ws'
 
-const dist = fileURLToPath(new URL('../dist/', import.meta.url))
+const dist = process.env.PACKETBENCH_DIST ?? fileURLToPath(new URL('../dist/', import.meta.url))
 const types = {
   '.html': 'text/html',
   '.js': 'text/javascript',
@@ -18,7 +18,13 @@ const types = {
 }
 const token = 'mock-token'
 
-export async function startMock({ port = 0, seed = () => [], bootId = 'boot-1' } = {}) {
+/** answers are methods of a scene's own, in place of those that are here. */
+export async function startMock({
+  port = 0,
+  seed = () => [],
+  bootId = 'boot-1',
+  answers: own = {},
+} = {}) {
   const log = []
   const subs = new Map()
   let nextSub = 1
@@ -39,6 +45,7 @@ export async function startMock({ port = 0, seed = () => [], bootId = 'boot-1' }
     slashCommands: true,
     imageAttachments: true,
     canRename: true,
+    canFork: true,
     canCancelTurn: true,
   }
   const row = (id, label, group, transport, status, hint, models = caps.models) => ({
@@ -486,7 +493,8 @@ export async function startMock({ port = 0, seed = () => [], bootId = 'boot-1' }
           if (method === 'unsubscribe') {
             subs.delete(params.subscription)
             result = {}
-          } else if (methods[method]) result = methods[method](params)
+          } else if (own[method]) result = own[method](params, { need, what, patch })
+          else if (methods[method]) result = methods[method](params)
           else fail(-32601, `Unknown method: ${method}`)
           send({ id, result })
         } catch (e) {

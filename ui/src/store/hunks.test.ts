@@ -69,7 +69,7 @@ describe('mergeHunks', () => {
   it('undoes one hunk after the other until the old text is back', () => {
     for (const [before, after] of pairs) {
       let now = after
-      for (let left = hunksOf(before, now).length; left > 0; ) {
+      for (let left = hunksOf(before, now).length; left > 0;) {
         now = mergeHunks(before, now, [false])
         const next = hunksOf(before, now).length
         expect(next).toBeLessThan(left)

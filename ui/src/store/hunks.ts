@@ -66,7 +66,9 @@ function changeOf(before: string, after: string): Change {
     const added = lines.filter((l) => l.type === 'add').length
     const same = lines.length - removed - added
     const previous = spans[n - 1]?.[1] ?? 0
-    const next = spans[n + 1]?.[0] ?? all.length
+    // What leads to the next hunk is shown there.
+    const next = spans[n + 1]?.[0]
+    const end = next === undefined ? all.length : Math.max(to, next - contextLines)
     hunks.push({
       line: (removed > 0 ? beforeAt : afterAt) + 1,
       added,
@@ -74,7 +76,7 @@ function changeOf(before: string, after: string): Change {
       lines,
       // A line between two hunks is shown once, with the second of them.
       lead: all.slice(Math.max(previous, from - contextLines), from),
-      trail: all.slice(to, Math.min(to + contextLines, Math.max(to, next - contextLines))),
+      trail: all.slice(to, Math.min(to + contextLines, end)),
     })
     pieces.push({
       at: beforeAt,

@@ -142,6 +142,21 @@ export const placeKeys: readonly { place: string; rows: readonly [string, string
     rows: [
       ['Y', 'Allow what waits first; else keep the edit'],
       ['N', 'Deny what waits first; else undo the edit'],
+      ['1 to 4', 'Choose how to go on from a plan'],
+      ['Alt+R', 'Open the review, or close it'],
+      ['Ctrl/⌘+F', 'Search in the conversation'],
+    ],
+  },
+  {
+    place: 'Review',
+    rows: [
+      ['J K', 'Next and previous hunk'],
+      ['↑ ↓', 'Line of the hunk'],
+      ['X', 'Keep the hunk, or not'],
+      ['C', 'Comment on the line'],
+      ['V', 'Viewed, or not'],
+      ['Y N', 'Keep and undo the file that waits'],
+      ['Esc', 'Close'],
     ],
   },
   {

@@ -6,7 +6,7 @@ import { isPlanReady, lastWords } from '../../store/transcript'
 import { ErrorBoundary } from '../ErrorBoundary'
 import { Icon } from '../Icon'
 import { Link } from '../Link'
-import { installAnswerKeys } from '../answerKeys'
+import { installAnswerKeys, isTyping } from '../answerKeys'
 import { useActions, useBench, useReviewActions, useReviews } from '../bench'
 import { Composer } from '../composer/Composer'
 import { CommentChips } from '../review/CommentChips'
@@ -19,6 +19,7 @@ import { PlanApproval } from './PlanApproval'
 import { PlanPanel } from './PlanPanel'
 import { Strip } from './Strip'
 import { Transcript } from './Transcript'
+import { TrimBar, useTrimmed } from './TrimBar'
 
 // The diff view is a chunk of its own: most conversations never open it.
 const Review = lazy(() => import('../review/Review').then((m) => ({ default: m.Review })))
@@ -69,19 +70,24 @@ function Ready({ state }: { state: ConversationState }) {
   const sidecar = useBench((s) => s.sidecar)
   const stopPressed = useBench((s) => s.stopPressed[id] !== undefined)
   const { answer, approvePlan, say } = useActions()
-  const { close } = useReviewActions()
+  const { show, close } = useReviewActions()
   const answerEdit = useEditAnswer(id)
   const openPath = useReviews((s) => s.open[id])
   const [finding, setFinding] = useState(false)
-  useFindKey(() => setFinding(true))
+  useFindKey(() => {
+    close(id)
+    setFinding(true)
+  })
   const behindSidecar = row?.transport === 'sidecar'
   const planReady = isPlanReady(c)
+  const shown = useTrimmed(state)
   const approve = (choice: PlanChoice): void => {
     void approvePlan(id, choice).then((reason) => reason !== '' && say(reason, 'error'))
   }
   const stopping = c.status === 'active' && (c.stopping || stopPressed)
 
   const { pending_permissions, pending_edits, project_path } = c
+  useReviewKey(() => (openPath === undefined ? show(id) : close(id)))
   const head = useMemo(
     () => headOf({ pending_permissions, pending_edits, project_path }, openPath),
     [pending_permissions, pending_edits, project_path, openPath],
@@ -145,9 +151,10 @@ function Ready({ state }: { state: ConversationState }) {
       {openPath === undefined ? (
         <>
           <PlanPanel items={c.plan} onApprove={planReady ? () => approve('execute') : undefined} />
+          <TrimBar id={id} hidden={shown.hidden} />
           <Transcript
             key={id}
-            state={state}
+            state={shown.state}
             readOnly={false}
             finding={finding}
             onFound={() => setFinding(false)}
@@ -180,6 +187,20 @@ function Ready({ state }: { state: ConversationState }) {
       </footer>
     </>
   )
+}
+
+/** Alt+R opens the review and closes it again; the physical key counts. */
+function useReviewKey(toggle: () => void): void {
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent): void => {
+      if (e.defaultPrevented || !e.altKey || e.ctrlKey || e.metaKey || e.shiftKey) return
+      if (e.code !== 'KeyR' || isTyping(e.target)) return
+      e.preventDefault()
+      toggle()
+    }
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
+  })
 }
 
 /** The browser's own search sees only what is near the view. */

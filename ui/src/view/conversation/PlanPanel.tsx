@@ -18,41 +18,43 @@ export function PlanPanel({ items, onApprove }: Props) {
   return (
     <section className="plan" aria-label="Plan">
       <div className="plan-in">
-        <button
-          type="button"
-          className="plan-head"
-          aria-expanded={open}
-          onClick={() => setOpen(!open)}
-        >
-          <Icon name="list" className="i-s" />
-          <span className="mid">Plan</span>
-          <span className="segs" role="img" aria-label={`${done} of ${items.length} steps done`}>
-            {items.map((item, i) => (
-              <b
-                key={i}
-                className={
-                  item.status === 'completed' ? 'on' : item.status === 'in_progress' ? 'now' : ''
-                }
-              />
-            ))}
-          </span>
-          <span className="num ink-3 micro keep hide-tight">
-            {done} of {items.length}
-          </span>
-          <span className="plan-now cut ink-2">{now ? (now.activeForm ?? now.content) : ''}</span>
-          <span className="grow" />
-          <Icon name={open ? 'up' : 'down'} className="i-s" />
-        </button>
-        {onApprove && (
+        <div className="plan-top">
           <button
             type="button"
-            className="btn sm plan-go"
-            title="Auto-run safe tools"
-            onClick={onApprove}
+            className="plan-head"
+            aria-expanded={open}
+            onClick={() => setOpen(!open)}
           >
-            Approve and execute
+            <Icon name="list" className="i-s" />
+            <span className="mid">Plan</span>
+            <span className="segs" role="img" aria-label={`${done} of ${items.length} steps done`}>
+              {items.map((item, i) => (
+                <b
+                  key={i}
+                  className={
+                    item.status === 'completed' ? 'on' : item.status === 'in_progress' ? 'now' : ''
+                  }
+                />
+              ))}
+            </span>
+            <span className="num ink-3 micro keep hide-tight">
+              {done} of {items.length}
+            </span>
+            <span className="plan-now cut ink-2">{now ? (now.activeForm ?? now.content) : ''}</span>
+            <span className="grow" />
+            <Icon name={open ? 'up' : 'down'} className="i-s" />
           </button>
-        )}
+          {onApprove && (
+            <button
+              type="button"
+              className="btn sm plan-go"
+              title="Auto-run safe tools"
+              onClick={onApprove}
+            >
+              Approve and execute
+            </button>
+          )}
+        </div>
         {open && (
           <ol className="plan-list">
             {items.map((item, i) => (

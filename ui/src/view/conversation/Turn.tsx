@@ -178,7 +178,7 @@ export function TurnStep(props: {
     case 'tool': {
       const nodes = { running: 'step n-run', done: 'step n-tool', error: 'step n-fail' }
       return (
-        <div className={nodes[step.call.status]}>
+        <div className={step.call.denied_by ? 'step n-tool' : nodes[step.call.status]}>
           <ToolCard
             call={step.call}
             project={context.project}

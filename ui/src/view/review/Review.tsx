@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'react'
 import type { DiffComment } from '../../contract/gen'
+import type { Hunk } from '../../store/hunks'
 import type { ConversationState } from '../../store/reduce'
 import type { ReviewItem, Stop } from '../../store/review'
 import {
@@ -121,8 +122,7 @@ export function Review({ state, openPath }: Props) {
     },
     line: (by) => {
       if (!hunk) return
-      const first = hunk.lines.findIndex((l) => l.type !== 'same')
-      const next = cursor.line === undefined ? first : cursor.line + by
+      const next = cursor.line === undefined ? firstLine(hunk) : cursor.line + by
       const line = Math.min(Math.max(next, 0), hunk.lines.length - 1)
       setCursor({ ...cursor, line })
     },
@@ -132,7 +132,7 @@ export function Review({ state, openPath }: Props) {
     },
     comment: () => {
       if (!hunk) return
-      const line = hunk.lines[cursor.line ?? hunk.lines.findIndex((l) => l.type !== 'same')]
+      const line = hunk.lines[cursor.line ?? firstLine(hunk)]
       if (line) setWriting(placeOf(line))
     },
     viewed: () => {
@@ -143,11 +143,9 @@ export function Review({ state, openPath }: Props) {
     close: () => close(id),
   })
 
-  const count = reviewCount(
-    changedFiles(c.messages, c.project_path),
-    c.pending_edits,
-    c.project_path,
-  )
+  const count = read?.value
+    ? countOf(items)
+    : reviewCount(changedFiles(c.messages, c.project_path), c.pending_edits, c.project_path)
   const applied = items.filter((it) => it.section === 'applied')
   const seen = applied.filter((it) => it.section === 'applied' && it.viewed).length
   const head = headOf(c, openPath)
@@ -211,7 +209,7 @@ export function Review({ state, openPath }: Props) {
         </button>
       </div>
       {c.pending_permissions.length > 0 && (
-        <div className="rollup" role="note">
+        <div className="rollup review-wait" role="note">
           <StatusMark kind="need" />
           <span className="mid grow">
             {c.pending_permissions.length === 1
@@ -262,6 +260,28 @@ export function Review({ state, openPath }: Props) {
       </section>
     </>
   )
+}
+
+/** The line to begin with: of the new text if there is one. */
+function firstLine(hunk: Hunk): number {
+  const added = hunk.lines.findIndex((l) => l.type === 'add')
+  return added >= 0 ? added : hunk.lines.findIndex((l) => l.type === 'del')
+}
+
+/** What the files themselves say, once they were read. */
+function countOf(items: ReviewItem[]): { files: number; added: number; removed: number } {
+  const sum = (f: (it: ReviewItem) => number): number => items.reduce((n, it) => n + f(it), 0)
+  const hunks = (it: ReviewItem, f: (h: Hunk) => number): number =>
+    it.hunks.reduce((n, h) => n + f(h), 0)
+  return {
+    files: new Set(items.map((it) => it.path)).size,
+    added: sum((it) =>
+      it.section === 'applied' ? it.file.lines_added : hunks(it, (h) => h.added),
+    ),
+    removed: sum((it) =>
+      it.section === 'applied' ? it.file.lines_removed : hunks(it, (h) => h.removed),
+    ),
+  }
 }
 
 /** Where the keys are when what they stood on has changed under them. */
