@@ -209,6 +209,15 @@ func (r *row) replace(start, end int, fill cell, guarded bool) {
 		r.fill(fill)
 		return
 	}
+	if fill == (cell{}) && !guarded {
+		if end = min(end, r.used); start < end {
+			clear(r.cells[start:end])
+		}
+		if end == r.used {
+			r.used = min(r.used, start)
+		}
+		return
+	}
 	for ; start < min(end, cols); start++ {
 		if !keeps(start) {
 			r.set(start, fill)

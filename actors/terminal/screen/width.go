@@ -17,13 +17,7 @@ func widthOf(r rune) int {
 	case r < 0x300:
 		return 1
 	case r < 0x10000:
-		if in(marks, r) {
-			return 0
-		}
-		if in(wides, r) {
-			return 2
-		}
-		return 1
+		return int(plane[r])
 	}
 	switch {
 	case in(highMarks, r):
@@ -32,6 +26,27 @@ func widthOf(r rune) int {
 		return 2
 	}
 	return 1
+}
+
+// plane has the widths of the basic plane from 0x300 on.
+var plane = basicPlane()
+
+func basicPlane() []uint8 {
+	table := make([]uint8, 0x10000)
+	for i := range table {
+		table[i] = 1
+	}
+	for _, s := range wides {
+		for r := s.first; r <= s.last; r++ {
+			table[r] = 2
+		}
+	}
+	for _, s := range marks {
+		for r := s.first; r <= s.last; r++ {
+			table[r] = 0
+		}
+	}
+	return table
 }
 
 type span struct{ first, last rune }
