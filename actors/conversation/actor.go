@@ -113,8 +113,9 @@ type actor struct {
 
 	// besides counts work beside the mailbox, which holds the actor awake;
 	// looking says that the project is looked at while somebody watches.
-	besides int
-	looking bool
+	besides  int
+	looking  bool
+	expected time.Time // Somebody will look until then, see expectViewer.
 
 	saving *saving
 	saved  saved
@@ -411,6 +412,9 @@ func (a *actor) serve(who asker, m msg.Command) (any, error) {
 	}
 	ref := a.core.session.ref
 	reply := a.command(a.opt.Now(), m)
+	if m.Method == contract.MethodStart && reply.Failure == nil {
+		a.expectViewer(a.opt.Now())
+	}
 	if m.Method == contract.MethodStart && a.waitsForStart(who, reply) || a.waitsForSetting(who, m.Method, ref, reply) {
 		return nil, nil
 	}

@@ -124,6 +124,24 @@ func (a *actor) serveBeside(who asker, m msg.Command) (reply any, mine bool) {
 	return nil, true
 }
 
+// launchedFor is how long a new conversation takes it for granted that somebody
+// watches: whoever launched it subscribed before it was there to be held, and
+// a viewer renews its hold every minute.
+const launchedFor = 90 * time.Second
+
+// expectViewer looks at the project of a conversation that was just launched.
+func (a *actor) expectViewer(now time.Time) {
+	if a.core.rec != nil && !a.core.oneShotOnly {
+		a.expected = now.Add(launchedFor)
+		a.watchProject(now)
+	}
+}
+
+// inView reports whether somebody watches.
+func (a *actor) inView(now time.Time) bool {
+	return !a.watched.Before(now) || !a.expected.Before(now)
+}
+
 // watchProject begins to look at the project while somebody watches.
 func (a *actor) watchProject(now time.Time) {
 	if a.looking || a.opt.Desk == nil {
@@ -139,7 +157,7 @@ func (a *actor) watchProject(now time.Time) {
 // lookAgain is one beat of the watch; it ends when nobody watches any more.
 func (a *actor) lookAgain(now time.Time) {
 	a.looking = false
-	if !a.watched.Before(now) {
+	if a.inView(now) {
 		a.watchProject(now)
 	}
 }
@@ -148,7 +166,7 @@ func (a *actor) lookAgain(now time.Time) {
 // answer, which is at most age old.
 func (a *actor) look(now time.Time, age time.Duration) {
 	c := a.core
-	if a.opt.Desk == nil || c.rec == nil || c.oneShotOnly || c.deleted || a.watched.Before(now) {
+	if a.opt.Desk == nil || c.rec == nil || c.oneShotOnly || c.deleted || !a.inView(now) {
 		return
 	}
 	desk, project, chosen := a.opt.Desk, c.rec.ProjectPath, given(c.rec.EnabledMCPServerIDs)

@@ -177,6 +177,7 @@ func (a *actor) adoptFork(now time.Time, f msg.Fork) msg.Reply {
 	result, failure := c.send(now, f.Message, f.Attachments)
 	a.send(msg.Store, msg.BumpLaunch{Provider: c.rec.Provider})
 	a.run(now)
+	a.expectViewer(now)
 	if failure != nil {
 		return msg.Reply{Failure: failure}
 	}

@@ -49,7 +49,7 @@ func (s *service) desk() *desk {
 		claude = filepath.Join(home, ".claude")
 	}
 	s.atDesk = &desk{
-		git: git.New(git.Options{BootID: s.boot, Home: s.cfg.Paths.Home, Register: s.groups.Register, Life: s.life}),
+		git:  git.New(git.Options{BootID: s.boot, Home: s.cfg.Paths.Home, Register: s.groups.Register, Life: s.life}),
 		home: home, claude: claude, commands: s.cfg.Paths.Commands(),
 		node: s.node, providers: s.providers(), client: llm.NewHTTPClient(), github: githubRoot,
 	}
@@ -121,7 +121,9 @@ func (d *desk) FindFiles(ctx context.Context, p contract.FindFilesParams) contra
 }
 
 // Commands lists the Markdown commands.
-func (d *desk) Commands(dir string) []contract.SlashCommand { return workplace.Commands(d.commands, dir) }
+func (d *desk) Commands(dir string) []contract.SlashCommand {
+	return workplace.Commands(d.commands, dir)
+}
 
 // projectAge is how old the state of a project may be for a launch screen.
 const projectAge = 5 * time.Second

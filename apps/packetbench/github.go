@@ -28,7 +28,7 @@ const (
 )
 
 // remoteForms are the ways in which a remote on GitHub is written.
-var remoteForms = regexp.MustCompile(`^(?:https?://(?:[^/@]+@)?github\.com(?::443)?/|(?:ssh|git)://(?:[^/@]+@)?github\.com(?::\d+)?/|(?:[^/@:]+@)?github\.com:)([A-Za-z0-9][A-Za-z0-9-]*)/([A-Za-z0-9._-]+?)(?:\.git)?/?$`)
+var remoteForms = regexp.MustCompile(`^(?:https?://(?:[A-Za-z0-9._~%:+-]+@)?github\.com(?::443)?/|(?:ssh|git)://(?:[A-Za-z0-9._~%:+-]+@)?github\.com(?::\d+)?/|(?:[A-Za-z0-9._-]+@)?github\.com:)([A-Za-z0-9][A-Za-z0-9-]*)/([A-Za-z0-9._-]+?)(?:\.git)?/?$`)
 
 // githubRepo reads owner and name of a repository from the URL of a remote.
 func githubRepo(remote string) (owner, name string, ok bool) {

@@ -214,7 +214,7 @@ func (s *service) startEdge() error {
 		Bridge: bridge.Options{
 			Addr: s.cfg.Addr, BootID: s.boot, OwnerToken: s.run.OwnerToken, MonitorToken: s.run.MonitorToken,
 			PageKey: s.pageKey(),
-			Log: s.log, Publisher: s.log, Commands: s.log,
+			Log:     s.log, Publisher: s.log, Commands: s.log,
 			Providers: s.providers(), Desk: s.desk(), Sidecar: s.board.Status,
 			Page: page, Ready: s.ready.Load, ProjectPath: s.cfg.StartedIn, Logger: s.logger,
 			Gauges: map[string]func() float64{
