@@ -7,5 +7,6 @@
 import { scenarios as decide } from './decide.mjs'
 import { runAll } from './harness.mjs'
 import { scenarios } from './scenarios.mjs'
+import { scenarios as steer } from './steer.mjs'
 
-await runAll([...scenarios, ...decide], process.argv[2])
+await runAll([...scenarios, ...decide, ...steer], process.argv[2])

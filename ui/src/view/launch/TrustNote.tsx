@@ -1,3 +1,4 @@
+import { baseName } from '../../store/format'
 import { Icon } from '../Icon'
 
 /** The one question that a new project raises. Source: mcp-state.md 7. */
@@ -6,10 +7,12 @@ export function TrustNote(props: { project: string; onAnswer: (trusted: boolean)
     <div className="note trust" role="group" aria-label="Trust this project?">
       <Icon name="shield" className="i-s" />
       <div className="grow">
-        <p className="mid">Trust this project?</p>
-        <p className="ink-2">
+        <p className="mid" title={props.project}>
+          Trust {baseName(props.project)}?
+        </p>
+        <p className="ink-2 micro">
           Its own hooks, MCP servers and agent files run only when you do. Launching works either
-          way. <span className="code-s">{props.project}</span>
+          way.
         </p>
       </div>
       <span className="row">
