@@ -737,3 +737,22 @@ test('the key is in no argument, and the environment of the child is our list', 
   expect(names).not.toContain('AWS_SECRET_ACCESS_KEY')
   expect(names).not.toContain('CLAUDE_CODE_OAUTH_TOKEN')
 })
+
+test('a command has the home of its person and no key', async () => {
+  const home = "/home/o'brien"
+  const { child, server, open } = await rig({ env: { HOME: home } })
+  server.on('BASH', tool('tu-1', 'Bash', { command: 'touch made.txt; env' }))
+  open('a', { initialMessage: 'BASH', turnId: 't-1' })
+  await child.frame((f) => f.type === 'permission_request', 'the question')
+  child.send({
+    type: 'permission_response',
+    sessionId: 'a',
+    toolUseId: 'tu-1',
+    decision: 'allow_once',
+  })
+  const turn = await child.turn('a', 't-1')
+  const output = turn.find((f) => f.type === 'tool_result')?.['output'] as string
+  expect(output.split('\n')).toContain(`HOME=${home}`)
+  expect(output).not.toContain(key)
+  expect(output).not.toMatch(/^(ANTHROPIC_|CLAUDE_CONFIG_DIR)/m)
+})

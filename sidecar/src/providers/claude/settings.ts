@@ -1,5 +1,5 @@
 // What the Claude child is started with: its environment and its private home.
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { vendorEnvironment, type Environment } from '../../environment.js'
@@ -45,6 +45,7 @@ export function childEnv(
     USERPROFILE: home,
     CLAUDE_CONFIG_DIR: config,
     ANTHROPIC_API_KEY: apiKey,
+    CLAUDE_ENV_FILE: shellSetup(home, settings.env),
     CLAUDE_CODE_OAUTH_TOKEN: undefined,
     ...(baseUrl === undefined ? {} : { ANTHROPIC_BASE_URL: baseUrl }),
     CLAUDE_AGENT_SDK_CLIENT_APP: 'packetbench',
@@ -59,4 +60,26 @@ export function childEnv(
     CLAUDE_CODE_DISABLE_CRON: '1',
     CLAUDE_CODE_DISABLE_TERMINAL_TITLE: '1',
   }
+}
+
+/** What the child is told and the commands that it runs are not. */
+const kept = ['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', 'CLAUDE_CONFIG_DIR', 'CLAUDE_ENV_FILE']
+
+/**
+ * The file that the child's Bash tool reads before each command. A command gets
+ * the person's own home back (git, ssh and every tool keep their settings there)
+ * and no key: its output is read by the model, shown and stored.
+ */
+function shellSetup(folder: string, env: Environment): string {
+  const file = join(folder, 'shell.sh')
+  const home = env['HOME']
+  const lines = kept.map((name) => `unset ${name}`)
+  if (home !== undefined && home !== '') lines.push(`export HOME=${quoted(home)}`)
+  writeFileSync(file, `${lines.join('\n')}\n`, { mode: 0o600 })
+  return file
+}
+
+/** One word of a shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
