@@ -181,13 +181,6 @@ describe('findRows', () => {
     expect(findRows(rows, 'nowhere')).toEqual([])
     expect(findRows(rows, '  ')).toEqual([])
   })
-  it('numbers the turns of a trimmed view as those of the whole', () => {
-    const second = { ...assistant([]), id: 't-2', turn_id: 't-2', content: 'two' }
-    const messages = [...long.messages, sampleMessage({ id: 'm-3', content: 'go on' }), second]
-    const state = fromSnapshot({ ...long, messages }, 1)
-    const rows = deriveRows(state, [], messages.slice(-1))
-    expect(rows).toMatchObject([{ type: 'turn', number: 2, last: true }])
-  })
 })
 
 describe('words', () => {

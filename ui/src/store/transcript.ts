@@ -227,8 +227,6 @@ function place(steps: Step[], message: Message, id: string, step: Step): boolean
   return true
 }
 
-const isAnswer = (m: Message): boolean => m.role === 'assistant'
-
 /** A transcript's words: what a search in it looks through. */
 export function wordsOf(row: Row): string {
   switch (row.type) {
@@ -265,18 +263,14 @@ export function findRows(rows: readonly Row[], wanted: string): number[] {
 }
 
 /** All rows, oldest first. */
-export function deriveRows(
-  state: ConversationState,
-  outbox: OutboxItem[],
-  /** The newest messages where a window shows not all of them. */
-  messages: Message[] = state.conversation.messages,
-): Row[] {
+export function deriveRows(state: ConversationState, outbox: OutboxItem[]): Row[] {
   const c = state.conversation
+  const messages = c.messages
   const rows: Row[] = []
   const permissions = [...c.pending_permissions]
   const edits = [...c.pending_edits]
   const lastAssistant = messages.findLastIndex((m) => m.role === 'assistant')
-  let turn = c.messages.slice(0, c.messages.length - messages.length).filter(isAnswer).length
+  let turn = 0
   messages.forEach((message, index) => {
     if (message.role === 'user') {
       rows.push({ type: 'user', key: message.id, message })

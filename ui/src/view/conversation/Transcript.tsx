@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import type { CacheSnapshot, VirtualizerHandle } from 'virtua'
 import { Virtualizer } from 'virtua'
-import { trimOf, trimmed } from '../../store/desk'
 import type { OutboxItem } from '../../store/outbox'
 import type { ConversationState } from '../../store/reduce'
 import type { Row } from '../../store/transcript'
@@ -50,14 +49,9 @@ export function Transcript({ state, readOnly, top = false, finding = false, onFo
     const mine = all.filter((x) => x.conversationId === id && x.state !== 'sending')
     return mine.length === 0 ? noItems : mine
   }, [all, id])
-  const trim = useBench((s) => trimOf(s.trims, id))
   const density = useBench((s) => s.prefs.transcript)
-  const { shown, hidden: trimmedAway } = useMemo(
-    () => trimmed(c.messages, trim),
-    [c.messages, trim],
-  )
-  const rows = useMemo(() => deriveRows(state, outbox, shown), [state, outbox, shown])
-  const { answerAll, untrim } = useActions()
+  const rows = useMemo(() => deriveRows(state, outbox), [state, outbox])
+  const { answerAll } = useActions()
 
   const scroller = useRef<HTMLDivElement>(null)
   const list = useRef<VirtualizerHandle>(null)
@@ -254,20 +248,6 @@ export function Transcript({ state, readOnly, top = false, finding = false, onFo
         tabIndex={0}
       >
         {!top && <div className="lift" />}
-        {trimmedAway > 0 && (
-          <div className="log-row first">
-            <div className="sys">
-              <span>
-                Only this view was trimmed: {trimmedAway}{' '}
-                {trimmedAway === 1 ? 'earlier message is' : 'earlier messages are'} hidden, the
-                agent still knows all.
-              </span>
-              <button type="button" className="chip" onClick={() => untrim(id)}>
-                Show all
-              </button>
-            </div>
-          </div>
-        )}
         <div>
           <Virtualizer
             ref={list}

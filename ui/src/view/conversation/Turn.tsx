@@ -116,7 +116,8 @@ function Foot(props: { message: Message; spent: number; last: boolean; context: 
   const { message, spent, last, context } = props
   const { retry } = useActions()
   const text = withoutError(message).trim()
-  const again = last && !context.readOnly && !context.active
+  // A turn that failed has its Retry beside the reason.
+  const again = last && message.error === '' && !context.readOnly && !context.active
   if (spent === 0 && text === '' && !again) return null
   return (
     <div className="step n-none foot-line num foot-acts">
