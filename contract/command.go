@@ -74,6 +74,10 @@ const (
 	MethodDiffComments      Method = "set_diff_comments"
 	MethodRemovePattern     Method = "remove_allow_pattern"
 	MethodTestKey           Method = "test_key"
+	MethodEngineSessions    Method = "list_engine_sessions"
+	MethodMCPPlan           Method = "acp_mcp_plan"
+	MethodProbeEngine       Method = "probe_engine"
+	MethodPinEngine         Method = "pin_engine"
 )
 
 // Methods lists every method of every door.
@@ -92,7 +96,8 @@ var Methods = []Method{
 	MethodListProfiles, MethodSaveProfile, MethodCloneProfile, MethodDeleteProfile,
 	MethodDefaultProfile, MethodPromptLayers, MethodFork, MethodRestore, MethodExport,
 	MethodSearch, MethodListEdits, MethodGetEdit, MethodUndoEdit, MethodDiffComments,
-	MethodRemovePattern, MethodTestKey,
+	MethodRemovePattern, MethodTestKey, MethodEngineSessions, MethodMCPPlan, MethodProbeEngine,
+	MethodPinEngine,
 }
 
 // MonitorMethods are the ten that a monitor may call, and get_session, which

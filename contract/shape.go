@@ -89,6 +89,10 @@ var Shapes = []Shape{
 	{MethodDiffComments, DiffCommentsParams{}, Empty{}},
 	{MethodRemovePattern, RemovePatternParams{}, Empty{}},
 	{MethodTestKey, KeyTestParams{}, KeyTest{}},
+	{MethodEngineSessions, EngineParams{}, EngineSessions{}},
+	{MethodMCPPlan, MCPPlanParams{}, MCPPlan{}},
+	{MethodProbeEngine, Empty{}, EngineProbe{}},
+	{MethodPinEngine, PinEngineParams{}, EngineProbe{}},
 }
 
 // WhatPayload says what one member of the second family carries, by a zero

@@ -34,12 +34,13 @@ type Options struct {
 	BootID, OwnerToken, MonitorToken string
 	// PageKey is what the cookie of an owner's page holds. It is kept over
 	// starts; empty makes the cookie end with this one.
-	PageKey string
-	Log                              msg.EventLog
-	Publisher                        msg.Publisher
-	Commands                         msg.Commands
-	Providers                        Providers
-	Desk                             Desk
+	PageKey   string
+	Log       msg.EventLog
+	Publisher msg.Publisher
+	Commands  msg.Commands
+	Providers Providers
+	Desk      Desk
+	Engines   Engines
 	// Page is the built page; nil serves a plain text in its place.
 	Page fs.FS
 	// Ready says whether every part of the service is up.

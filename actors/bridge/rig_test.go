@@ -267,7 +267,7 @@ func newRig(t testing.TB, change ...func(*Options)) *rig {
 	r := &rig{t: t, log: newFakeLog(), logs: &lockedBuffer{}, node: &fakeNode{answers: map[gen.Atom]func(any) (any, error){}}}
 	o := Options{
 		Addr: "127.0.0.1:0", BootID: bootID, OwnerToken: ownerToken, MonitorToken: monitorToken,
-		Log: r.log, Publisher: r.log, Providers: fakeProviders{}, Desk: fakeDesk{}, Page: page, ProjectPath: "/home/p",
+		Log: r.log, Publisher: r.log, Providers: fakeProviders{}, Desk: fakeDesk{}, Engines: fakeEngines{}, Page: page, ProjectPath: "/home/p",
 		Logger: slog.New(slog.NewTextHandler(r.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, c := range change {

@@ -100,6 +100,7 @@ func init() {
 		contract.MethodStartActor:        actorCall(func(n gen.Atom) any { return msg.StartChild{Name: n} }),
 	}
 	maps.Copy(table, deskMethods)
+	maps.Copy(table, engineMethods)
 	for m, seconds := range toOwner {
 		table[m] = toConversation(m, seconds)
 	}
@@ -288,15 +289,33 @@ func setSettings(d *doors, _ caller, raw json.RawMessage) (any, *contract.Failur
 	result, failure := settingsReply(d.call(msg.Store, msg.PatchSettings{Patch: raw}, quick))
 	if failure == nil {
 		var patch map[string]json.RawMessage
-		if json.Unmarshal(raw, &patch) == nil && patch["providers"] != nil {
-			for _, r := range contract.Rows {
-				if r.Transport == contract.TransportInProcess && r.ID != contract.RowDemo {
-					d.authChanged(r.Probe)
-				}
-			}
+		if json.Unmarshal(raw, &patch) == nil {
+			d.settingsChanged(patch)
 		}
 	}
 	return result, failure
+}
+
+// settingsChanged tells every window which badges a patch may have changed. A
+// list of engines is one change: whoever hears of it asks for all rows again.
+func (d *doors) settingsChanged(patch map[string]json.RawMessage) {
+	if patch["providers"] != nil {
+		for _, r := range contract.Rows {
+			if r.Transport == contract.TransportInProcess && r.ID != contract.RowDemo {
+				d.authChanged(r.Probe)
+			}
+		}
+	}
+	var app map[string]json.RawMessage
+	if json.Unmarshal(patch["app"], &app) != nil {
+		app = nil
+	}
+	for _, key := range []string{contract.SettingEngines, contract.SettingEnginePath} {
+		if patch[key] != nil || app[key] != nil {
+			d.authChanged(contract.AuthProbe(contract.ProviderPacketcode))
+			return
+		}
+	}
 }
 
 // authChanged tells every window to probe again.

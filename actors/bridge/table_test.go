@@ -47,6 +47,10 @@ var goodParams = map[contract.Method]string{
 	contract.MethodExport:            `{"session_id":"c1","format":"md"}`,
 	contract.MethodSearch:            `{"query":"a"}`,
 	contract.MethodTestKey:           `{"provider":"anthropic"}`,
+	contract.MethodEngineSessions:    `{"provider":"packetcode-acp"}`,
+	contract.MethodMCPPlan:           `{"project_path":"/"}`,
+	contract.MethodProbeEngine:       `{}`,
+	contract.MethodPinEngine:         `{"path":"/good"}`,
 }
 
 func paramsOf(m contract.Method) string {

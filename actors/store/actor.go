@@ -29,8 +29,8 @@ type Options struct {
 	CheckRow func(line []byte) error
 	// Providers checks provider settings by key: ollama_base_url,
 	// minimax_base_url, ollama_keep_alive, custom_compat_base_url and
-	// named_provider_base_urls.<provider>. A key that is absent is kept as it
-	// comes.
+	// named_provider_base_urls.<provider>; and of the others acp_engine_path. A
+	// key that is absent is kept as it comes.
 	Providers map[string]Normalise
 	// Now is the clock; nil is the system's.
 	Now func() time.Time

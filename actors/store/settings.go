@@ -56,7 +56,8 @@ var appDefaults = fields{
 	"launch_location":          json.RawMessage(`"project"`),
 	"default_profile":          json.RawMessage(`"builtin-default"`),
 	"default_project":          json.RawMessage(`""`),
-	"engines":                  json.RawMessage("[]"),
+	contract.SettingEngines:    json.RawMessage("[]"),
+	contract.SettingEnginePath: json.RawMessage(`""`),
 }
 
 // stateDefaults are the slices that state.v1.json must have.
@@ -264,6 +265,9 @@ func (s *settings) mergeApp(patch fields) (fields, *contract.Failure) {
 			continue
 		}
 		checked, failure := checkApp(key, value)
+		if key == contract.SettingEnginePath {
+			checked, failure = s.enginePath(value)
+		}
 		if failure != nil {
 			return nil, failure
 		}
@@ -351,7 +355,7 @@ func checkApp(key string, value json.RawMessage) (json.RawMessage, *contract.Fai
 		if text == "" {
 			return nil, nil
 		}
-	case "engines":
+	case contract.SettingEngines:
 		return engines(value)
 	}
 	return value, nil
@@ -393,17 +397,37 @@ func limits(key string, value json.RawMessage) (json.RawMessage, *contract.Failu
 
 var engineName = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
 
+// enginePath checks the program of the default engine; nil clears it.
+func (s *settings) enginePath(value json.RawMessage) (json.RawMessage, *contract.Failure) {
+	var path string
+	if json.Unmarshal(value, &path) != nil {
+		return nil, contract.BadParam(contract.SettingEnginePath, "a text is wanted.")
+	}
+	if path = strings.TrimSpace(path); path == "" {
+		return nil, nil
+	}
+	if normalise := s.normalise[contract.SettingEnginePath]; normalise != nil {
+		var err error
+		if path, err = normalise(path); err != nil {
+			return nil, contract.BadParam(contract.SettingEnginePath, "%s", err)
+		}
+	}
+	return quote(path), nil
+}
+
 // engines checks the ACP engines of settings. Source: interface.md decision 17
-// and acp.md. Keys that are not checked are kept.
+// and acp.md 10. Keys that are not checked are kept.
 func engines(value json.RawMessage) (json.RawMessage, *contract.Failure) {
 	var list []struct {
-		Name    string            `json:"name"`
-		Command string            `json:"command"`
-		Args    []string          `json:"args"`
-		Env     map[string]string `json:"env"`
+		Name       string            `json:"name"`
+		Label      string            `json:"label"`
+		Command    string            `json:"command"`
+		Args       []string          `json:"args"`
+		Env        map[string]string `json:"env"`
+		AuthMethod string            `json:"auth_method"`
 	}
 	if json.Unmarshal(value, &list) != nil || list == nil {
-		return nil, contract.BadParam("engines", "a list of {name, command, args, env} is wanted.")
+		return nil, contract.BadParam("engines", "a list of {name, label?, command, args?, env?, auth_method?} is wanted.")
 	}
 	seen := map[string]bool{}
 	for _, e := range list {
@@ -416,6 +440,11 @@ func engines(value json.RawMessage) (json.RawMessage, *contract.Failure) {
 			return nil, contract.BadParam("engines", "%s stands there twice. Choose another name.", e.Name)
 		case strings.TrimSpace(e.Command) == "":
 			return nil, contract.BadParam("engines", "%s has no command.", e.Name)
+		}
+		for name := range e.Env {
+			if name == "" || strings.ContainsAny(name, "=\x00") {
+				return nil, contract.BadParam("engines", "a variable of %s has no valid name.", e.Name)
+			}
 		}
 		seen[e.Name] = true
 	}

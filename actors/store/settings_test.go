@@ -22,6 +22,12 @@ func newSettings(p config.Paths) *settings {
 			}
 			return strings.TrimSuffix(v, "/"), nil
 		},
+		contract.SettingEnginePath: func(v string) (string, error) {
+			if !strings.HasPrefix(v, "/") {
+				return "", errors.New("an absolute path is wanted.")
+			}
+			return v, nil
+		},
 		"named_provider_base_urls.openai": func(v string) (string, error) { return v + "/v1", nil },
 	}}
 	s.load()
@@ -72,6 +78,12 @@ func TestSettings_Patch(t *testing.T) {
 		{name: "engine with a bad name", patch: `{"engines":[{"name":"My","command":"x"}]}`, bad: "engines"},
 		{name: "engine of the built-in name", patch: `{"engines":[{"name":"packetcode","command":"x"}]}`, bad: "engines"},
 		{name: "engine twice", patch: `{"engines":[{"name":"a","command":"x"},{"name":"a","command":"y"}]}`, bad: "engines"},
+		{name: "engine with a bad variable", patch: `{"engines":[{"name":"a","command":"x","env":{"A=B":"c"}}]}`, bad: "engines"},
+		{name: "engine with a bad label", patch: `{"engines":[{"name":"a","command":"x","label":7}]}`, bad: "engines"},
+		{name: "engine's path", patch: `{"acp_engine_path":" /opt/packetcode "}`, key: "acp_engine_path", want: `"/opt/packetcode"`},
+		{name: "engine's path taken back", patch: `{"acp_engine_path":" "}`, key: "acp_engine_path", want: `""`},
+		{name: "engine's path that is refused", patch: `{"acp_engine_path":"relative"}`, bad: "acp_engine_path"},
+		{name: "engine's path of another type", patch: `{"acp_engine_path":7}`, bad: "acp_engine_path"},
 		{name: "engine without a command", patch: `{"engines":[{"name":"a","command":" "}]}`, bad: "engines"},
 		{name: "unknown is kept", patch: `{"mcp":{"trust":[1]}}`, key: "mcp", want: `{"trust":[1]}`},
 		{name: "launches are counted", patch: `{"launches":{"demo":5}}`, bad: "launches"},

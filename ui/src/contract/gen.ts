@@ -74,6 +74,10 @@ export const methods = [
   'set_diff_comments',
   'remove_allow_pattern',
   'test_key',
+  'list_engine_sessions',
+  'acp_mcp_plan',
+  'probe_engine',
+  'pin_engine',
 ] as const
 
 /**
@@ -820,6 +824,103 @@ export const PatchEdits = 'edits'
 
 /** HeaderTurn is the bus header that carries the turn id. */
 export const HeaderTurn = 'Pb-Turn'
+
+// engine.go
+
+/** EngineParams names an engine by its provider id. */
+export interface EngineParams {
+  provider: ProviderID
+}
+
+/**
+ * EngineSession is one session that an engine holds. Absent facts are
+ * empty: an engine that only lists sessions knows neither provider nor
+ * counts.
+ */
+export interface EngineSession {
+  session_id: string
+  name: string
+  /** UpdatedAt is RFC 3339 as the engine wrote it. */
+  updated_at?: string
+  provider?: string
+  model?: string
+  dir?: string
+  message_count?: number
+  cost_usd?: number
+}
+
+/**
+ * EngineSessions answers list_engine_sessions. CanOpen says that the engine
+ * takes one of them up again; a conversation does so when it is started with
+ * the id as engine_session_id.
+ */
+export interface EngineSessions {
+  sessions: EngineSession[]
+  can_open: boolean
+}
+
+/**
+ * PinEngineParams names the program of the default engine; an empty path
+ * takes the name back.
+ */
+export interface PinEngineParams {
+  path: string
+}
+
+/**
+ * EngineProbe is what is known of the default engine without starting it as
+ * one. InstallSupported is false: installing is the person's own command.
+ */
+export interface EngineProbe {
+  found: boolean
+  path?: string
+  version?: string
+  status?: string
+  minimumVersion: string
+  compatible: boolean
+  installSupported: boolean
+  detail?: string
+}
+
+/**
+ * MCPPlanParams asks which MCP servers an engine would get. Without a
+ * snapshot or without ids there are none: "not told" never means "all".
+ */
+export interface MCPPlanParams {
+  /** Provider is the engine; absent means the default one. */
+  provider?: ProviderID
+  project_path: string
+  enabled_mcp_server_ids?: string[]
+  mcp_trust_snapshot?: unknown
+  inherit_engine_defaults?: boolean
+}
+
+/**
+ * MCPPlanServer is one configured server: whether the engine would get it,
+ * why, and which of its rules cannot cross. Command and Args are as
+ * configured, without the environment, which may hold secrets.
+ */
+export interface MCPPlanServer {
+  name: string
+  scope: string
+  transport: string
+  command: string
+  args: string[]
+  included: boolean
+  reason: string
+  unenforced: string[]
+}
+
+/**
+ * MCPPlan answers acp_mcp_plan; nothing is started for it. Posture is none,
+ * explicit or inheritEngineDefaults.
+ */
+export interface MCPPlan {
+  posture: string
+  servers: MCPPlanServer[]
+  selected: string[]
+  inheritRefused: boolean
+}
 
 // errors.go
 
@@ -2153,4 +2254,8 @@ export interface Commands {
   set_diff_comments: { params: DiffCommentsParams; result: Empty }
   remove_allow_pattern: { params: RemovePatternParams; result: Empty }
   test_key: { params: KeyTestParams; result: KeyTest }
+  list_engine_sessions: { params: EngineParams; result: EngineSessions }
+  acp_mcp_plan: { params: MCPPlanParams; result: MCPPlan }
+  probe_engine: { params: Empty; result: EngineProbe }
+  pin_engine: { params: PinEngineParams; result: EngineProbe }
 }
