@@ -135,6 +135,7 @@ func BenchmarkThroughput(b *testing.B) {
 	file := textFile(b, 81_000_000)
 	r := newRig(b, 50*time.Second)
 	var ratios []float64
+	bestRaw, bestView := time.Hour, time.Hour
 	for b.Loop() {
 		cat := wide("read x; cat " + file)
 		began := time.Now()
@@ -152,12 +153,15 @@ func BenchmarkThroughput(b *testing.B) {
 			b.Fatalf("%d bytes of %d, %d snapshots", got, want, snapshots)
 		}
 		ratios = append(ratios, float64(floor)/float64(took))
-		b.ReportMetric(float64(want)/1e6/floor.Seconds(), "raw-MB/s")
-		b.ReportMetric(float64(got)/1e6/took.Seconds(), "view-MB/s")
+		bestRaw, bestView = min(bestRaw, floor), min(bestView, took)
+		b.ReportMetric(float64(want)/1e6/bestRaw.Seconds(), "raw-MB/s")
+		b.ReportMetric(float64(got)/1e6/bestView.Seconds(), "view-MB/s")
 		r.close(name)
 	}
 	slices.Sort(ratios)
 	b.ReportMetric(ratios[len(ratios)/2], "of-raw")
+	// On a machine that others use, the best of each says more than the median.
+	b.ReportMetric(float64(bestRaw)/float64(bestView), "best-of-raw")
 }
 
 // echoes measures n times from a key to its echo.

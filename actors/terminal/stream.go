@@ -34,6 +34,16 @@ const (
 	scrollBytes = 4 << 20
 )
 
+// restAfter is how long a flood may run on before screen and views are woken
+// again, unless it has filled an output frame: a PTY hands over 4 KiB at a time,
+// and waking two goroutines for each costs a fifth of the throughput. What comes
+// in smaller pieces than floodBytes, an echo say, or after a pause, wakes them at
+// once.
+const (
+	restAfter  = 500 * time.Microsecond
+	floodBytes = 2 << 10
+)
+
 // stallAfter is how long a view that takes nothing may hold the program back.
 const stallAfter = time.Second
 
@@ -87,6 +97,12 @@ type stream struct {
 	closed bool
 	gone   chan struct{} // Closed with it.
 	timer  *time.Timer
+	// rung is when screen and views were woken last, at rungAt; resting: rest
+	// will wake them.
+	rung    time.Time
+	rungAt  uint64
+	resting bool
+	rest    *time.Timer
 
 	// screenMu comes before mu.
 	screenMu sync.Mutex
@@ -165,10 +181,33 @@ func (st *stream) stall() {
 // put takes n bytes that the reader put where space said.
 func (st *stream) put(n int) {
 	st.mu.Lock()
+	defer st.mu.Unlock()
 	st.head += uint64(n)
+	switch now := time.Now(); {
+	case n < floodBytes, st.head-st.rungAt >= outputBytes, now.Sub(st.rung) >= restAfter:
+		st.tell(now)
+	case !st.resting && !st.closed:
+		st.resting = true
+		if st.rest == nil {
+			st.rest = time.AfterFunc(restAfter, st.rested)
+		} else {
+			st.rest.Reset(restAfter)
+		}
+	}
+}
+
+func (st *stream) rested() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.resting = false
+	st.tell(time.Now())
+}
+
+// tell wakes screen and views.
+func (st *stream) tell(now time.Time) {
+	st.rung, st.rungAt = now, st.head
 	st.work.Signal()
 	st.wakeAll()
-	st.mu.Unlock()
 }
 
 func (st *stream) wakeAll() {
@@ -361,7 +400,7 @@ func (st *stream) end(e exit) {
 	}
 	st.tty, st.over, st.exit, st.typed = nil, true, e, nil
 	st.typing.Broadcast()
-	st.wakeAll()
+	st.tell(time.Now())
 }
 
 // again clears the screen for another program. The output goes on counting.
@@ -408,6 +447,9 @@ func (st *stream) close() {
 	}
 	if st.timer != nil {
 		st.timer.Stop()
+	}
+	if st.rest != nil {
+		st.rest.Stop()
 	}
 	st.room.Broadcast()
 	st.work.Broadcast()
