@@ -311,6 +311,9 @@ type Conversation struct {
 	PlanReady    bool         `json:"plan_ready"`
 	Context      *ContextUse  `json:"context,omitempty"`
 	Capabilities Capabilities `json:"capabilities"`
+	// EngineMode is what an engine will do with the posture, absent for other
+	// rows and until the engine has said it.
+	EngineMode *EngineMode `json:"engine_mode,omitempty"`
 	// Profile is the id of the profile that it was launched with.
 	Profile              string        `json:"profile,omitempty"`
 	MemoryContextEnabled bool          `json:"memory_context_enabled"`
@@ -318,6 +321,19 @@ type Conversation struct {
 	// Git and MCP are absent until they were looked at for the first time.
 	Git *ProjectGit `json:"git,omitempty"`
 	MCP *ProjectMCP `json:"mcp,omitempty"`
+}
+
+// EngineMode is what an ACP engine will do with the posture of a conversation,
+// which may be something else than was asked for. Source: acp.md 5.1.
+type EngineMode struct {
+	// Mode is the engine's own id, empty when it is not known; Label is for
+	// people and is what the chip shows.
+	Mode  string `json:"mode,omitempty"`
+	Label string `json:"label"`
+	// Honoured says that it is what the posture asks for, Later that it could
+	// be, from the engine's next session on.
+	Honoured bool `json:"honoured"`
+	Later    bool `json:"later,omitempty"`
 }
 
 // Snapshot answers get_conversation. Seq is the head of the log at that
@@ -423,6 +439,9 @@ const PatchReload = "reload"
 
 // PatchContext is the key of an `updated` patch that carries a ContextUse.
 const PatchContext = "context"
+
+// PatchEngineMode is the key of an `updated` patch that carries an EngineMode.
+const PatchEngineMode = "engine_mode"
 
 // PatchGit, PatchMCP and PatchComments are the keys of an `updated` patch that
 // carry a ProjectGit, a ProjectMCP and the list of DiffComment.

@@ -42,11 +42,14 @@ type Record struct {
 	OpenTurnBoot string `json:"openTurnBoot,omitempty"`
 	// SessionAllow are the tools allowed for the session, in force only while
 	// the service SessionBoot lives.
-	SessionAllow         []string        `json:"sessionAllow,omitempty"`
-	SessionBoot          string          `json:"sessionBoot,omitempty"`
-	MessageCounter       uint64          `json:"messageCounter,omitempty"`
-	ResumeToken          string          `json:"resumeToken,omitempty"`
-	EngineSessionID      string          `json:"engineSessionId,omitempty"`
+	SessionAllow    []string `json:"sessionAllow,omitempty"`
+	SessionBoot     string   `json:"sessionBoot,omitempty"`
+	MessageCounter  uint64   `json:"messageCounter,omitempty"`
+	ResumeToken     string   `json:"resumeToken,omitempty"`
+	EngineSessionID string   `json:"engineSessionId,omitempty"`
+	// EngineAdopt says that EngineSessionID was begun in the engine and has not
+	// been opened from here yet. Ours.
+	EngineAdopt          bool            `json:"engineAdopt,omitempty"`
 	ParentConversationID ConversationID  `json:"parentConversationId,omitempty"`
 	Plan                 []PlanItem      `json:"plan,omitempty"`
 	PlanApproved         bool            `json:"planApproved,omitempty"`

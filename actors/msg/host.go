@@ -107,8 +107,11 @@ type HostSession struct {
 	Trust   json.RawMessage
 	// Resume is the handle of an earlier session (a resume token, an engine's
 	// session id), Transcript what came before for a program that has lost it.
+	// Adopt says that the session was begun in the engine: its history is there
+	// alone, so it must be found, or nothing is opened.
 	Resume     string
 	Transcript []contract.ResumeMessage
+	Adopt      bool
 	// Settings is the content of provider-settings.v1.json.
 	Settings json.RawMessage
 }
@@ -144,3 +147,73 @@ type (
 	// HostResume replaces the handle that HostSession.Resume will get next time.
 	HostResume struct{ Handle string }
 )
+
+// From an engine's host to a conversation, beside the messages above.
+type (
+	// HostCall says of a call, just before its tool-result, what that has no
+	// room for: the engine's kind of tool (acp.md 2.2), empty when it said none,
+	// and the files that the call names, as the engine wrote them.
+	HostCall struct {
+		Turn     contract.TurnID
+		ID, Kind string
+		Paths    []string
+	}
+	// HostWithdrawn says that an Ask wants no answer any more: the engine has
+	// given the request up.
+	HostWithdrawn struct{ ID string }
+	// HostUsed is what a turn used, for the ledger. It comes behind the turn's
+	// end, or never for an engine that reports nothing. Model is empty when the
+	// engine does not say; CostUSD is nil when it does not count money.
+	HostUsed struct {
+		Turn                                 contract.TurnID
+		Model                                string
+		Input, Output, CacheRead, CacheWrite uint64
+		CostUSD                              *float64
+	}
+	// HostMode is what the engine will do with the posture, whenever that has
+	// changed.
+	HostMode struct{ Mode contract.EngineMode }
+)
+
+// EngineQuery is a Call to an engine's host about a session, by its
+// conversation or by the engine's own id, or about the engine itself. The answer
+// is EngineAnswer, at the latest when the engine's time limit of 30 s is over.
+// Source: acp.md 7.
+type EngineQuery struct {
+	Kind         EngineQueryKind
+	Conversation contract.ConversationID
+	Session      string
+	// Text is the new name, or what files are looked for by. Dir and Limit go
+	// with commands and files.
+	Text, Dir string
+	Limit     int
+}
+
+// EngineQueryKind is what an EngineQuery is about.
+type EngineQueryKind string
+
+// The queries and the JSON of their answers. An engine that has no such thing
+// answers with none, not with a failure.
+const (
+	// EngineUsage: the totals of a session, null when none are known.
+	EngineUsage EngineQueryKind = "usage"
+	// EngineModels: a list of contract.Model.
+	EngineModels EngineQueryKind = "models"
+	// EngineHeld: the sessions that the engine holds, a list of {session_id,
+	// name, updated_at?, provider?, model?, dir?, message_count?, cost_usd?}.
+	EngineHeld EngineQueryKind = "held"
+	// EngineRename: null.
+	EngineRename EngineQueryKind = "rename"
+	// EngineServers: the MCP servers as the engine lists them.
+	EngineServers EngineQueryKind = "servers"
+	// EngineCommands: a list of {name, description, argument_hint?}.
+	EngineCommands EngineQueryKind = "commands"
+	// EngineFiles: a list of paths relative to Dir.
+	EngineFiles EngineQueryKind = "files"
+)
+
+// EngineAnswer answers EngineQuery. Value is JSON, nil with a failure.
+type EngineAnswer struct {
+	Value   json.RawMessage
+	Failure *contract.Failure
+}

@@ -100,12 +100,19 @@ type (
 	// HostPermission to a host. BatchID and BatchSize say that several were
 	// asked for at once. Lasting: the program offers no permission for one
 	// time, so only a person may give it.
+	//
+	// An engine's name is free text, so it says besides what the gate judges by
+	// (tools-permissions.md 7): Kind is its kind of tool, empty when it said
+	// none, Paths the files that the call names. Its ids count per process and
+	// come again; Call is the id of the tool call, empty when it is ID.
 	Ask struct {
 		Turn                contract.TurnID
 		ID, Name, Arguments string
 		BatchID             *string
 		BatchSize           *uint64
 		Lasting             bool
+		Call, Kind          string
+		Paths               []string
 	}
 	// AskEdit wants an edit approved; answered by EditAnswer to the alias, by
 	// HostEdit to a host.

@@ -685,6 +685,11 @@ export interface Conversation extends Summary, Posture {
   plan_ready: boolean
   context?: ContextUse
   capabilities: Capabilities
+  /**
+   * EngineMode is what an engine will do with the posture, absent for other
+   * rows and until the engine has said it.
+   */
+  engine_mode?: EngineMode
   /** Profile is the id of the profile that it was launched with. */
   profile?: string
   memory_context_enabled: boolean
@@ -692,6 +697,25 @@ export interface Conversation extends Summary, Posture {
   /** Git and MCP are absent until they were looked at for the first time. */
   git?: ProjectGit
   mcp?: ProjectMCP
+}
+
+/**
+ * EngineMode is what an ACP engine will do with the posture of a conversation,
+ * which may be something else than was asked for. Source: acp.md 5.1.
+ */
+export interface EngineMode {
+  /**
+   * Mode is the engine's own id, empty when it is not known; Label is for
+   * people and is what the chip shows.
+   */
+  mode?: string
+  label: string
+  /**
+   * Honoured says that it is what the posture asks for, Later that it could
+   * be, from the engine's next session on.
+   */
+  honoured: boolean
+  later?: boolean
 }
 
 /**
@@ -809,6 +833,9 @@ export const PatchReload = 'reload'
 
 /** PatchContext is the key of an `updated` patch that carries a ContextUse. */
 export const PatchContext = 'context'
+
+/** PatchEngineMode is the key of an `updated` patch that carries an EngineMode. */
+export const PatchEngineMode = 'engine_mode'
 
 export const PatchGit = 'git'
 
@@ -1693,6 +1720,11 @@ export interface Record {
   messageCounter?: number
   resumeToken?: string
   engineSessionId?: string
+  /**
+   * EngineAdopt says that EngineSessionID was begun in the engine and has not
+   * been opened from here yet. Ours.
+   */
+  engineAdopt?: boolean
   parentConversationId?: ConversationID
   plan?: PlanItem[]
   planApproved?: boolean
