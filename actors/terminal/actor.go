@@ -29,6 +29,9 @@ type Options struct {
 	// the output has paused, at an end and at a drain. It runs on a goroutine of
 	// its own, never twice at once for one terminal. May be nil.
 	Keep func(msg.TerminalImage)
+	// Forget is called, behind the last Keep, when a person has closed the
+	// terminal: nothing of it is to be kept. May be nil.
+	Forget func(contract.TerminalID)
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -71,9 +74,12 @@ type actor struct {
 	backlog []event
 	timer   bool // A flush is on its way.
 	title   string
-	keeping bool
-	kept    uint64 // The offset of the last image.
-	quiet   uint64 // The offset at the last look.
+	// looking: a look is on its way. keeping: an image is; last closes when it
+	// was handed out. owing: another one is due then.
+	looking, keeping, owing bool
+	last                    chan struct{}
+	kept                    uint64 // The offset of the last image.
+	quiet                   uint64 // The offset at the last look.
 }
 
 // asker waits for a deferred answer.
@@ -161,6 +167,10 @@ func (a *actor) HandleMessage(_ gen.PID, message any) error {
 		a.look()
 	case kept:
 		a.keeping, a.kept = false, m.offset
+		if a.owing {
+			a.owing = false
+			a.keep()
+		}
 	default:
 		a.Log().Warning("message not known type=%T", message)
 	}
@@ -191,9 +201,6 @@ func (a *actor) boot() error {
 		a.asking = nil
 		a.failure(failure)
 		return gen.TerminateReasonNormal
-	}
-	if a.opt.Keep != nil {
-		a.after(look{}, keepEvery)
 	}
 	a.described()
 	return nil
@@ -272,6 +279,9 @@ func (a *actor) start() error {
 		"command": spec.Command, "args": append([]string{}, spec.Args...), "cwd": spec.Cwd, "cols": a.info.Cols, "rows": a.info.Rows,
 	})
 	a.facts()
+	if a.opt.Keep != nil && !a.looking {
+		a.looking = a.after(look{}, keepEvery)
+	}
 	return nil
 }
 
@@ -330,6 +340,7 @@ func (a *actor) swept(pid int) error {
 	}
 	a.waiting = nil
 	if a.closing {
+		a.forget()
 		return gen.TerminateReasonNormal
 	}
 	return nil
@@ -374,6 +385,7 @@ func (a *actor) HandleCall(from gen.PID, ref gen.Ref, request any) (any, error) 
 		if a.endFor(waiting{who, done}) {
 			return nil, nil
 		}
+		a.forget()
 		return done(nil), gen.TerminateReasonNormal
 	case msg.Drain:
 		a.closing = false
@@ -564,28 +576,51 @@ func (a *actor) look() {
 		a.keep()
 	}
 	a.quiet = offset
-	if a.info.State == msg.TerminalRunning || a.again {
-		a.after(look{}, keepEvery)
-	}
+	a.looking = (a.info.State == msg.TerminalRunning || a.again) && a.after(look{}, keepEvery)
 }
 
 // keep hands out what would be left.
 func (a *actor) keep() {
-	if a.opt.Keep == nil || a.keeping {
+	if a.opt.Keep == nil || a.closing {
+		return
+	}
+	if a.keeping {
+		a.owing = true
 		return
 	}
 	a.keeping = true
 	node, self, st, info, now, hand := a.Node(), a.PID(), a.stream, a.present(), a.opt.Now(), a.opt.Keep
-	go func() {
-		defer func() {
-			if fault := recover(); fault != nil {
-				_ = node.Send(self, kept{info.Offset})
-			}
-		}()
+	a.inTurn(func() {
+		defer func() { _ = node.Send(self, kept{info.Offset}) }()
 		image, s := st.image()
 		info.Cols, info.Rows = int(s.cols), int(s.rows)
 		hand(msg.TerminalImage{Info: info, Snapshot: image, At: now})
-		_ = node.Send(self, kept{info.Offset})
+	})
+}
+
+// forget has what was kept removed.
+func (a *actor) forget() {
+	if id, forget := a.id, a.opt.Forget; forget != nil {
+		a.inTurn(func() { forget(id) })
+	}
+}
+
+// inTurn runs f behind what was run before, beside the mailbox: it may write to
+// disk.
+func (a *actor) inTurn(f func()) {
+	before, done, log := a.last, make(chan struct{}), a.Log()
+	a.last = done
+	go func() {
+		defer close(done)
+		defer func() {
+			if fault := recover(); fault != nil {
+				log.Error("terminal image fault fault=%v", fault)
+			}
+		}()
+		if before != nil {
+			<-before
+		}
+		f()
 	}()
 }
 

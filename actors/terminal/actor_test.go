@@ -399,6 +399,8 @@ func TestTerminal_Drain(t *testing.T) {
 	r := newRig(t, 30*time.Second)
 	images := make(chan msg.TerminalImage, 10)
 	r.opt.Keep = func(i msg.TerminalImage) { images <- i }
+	forgotten := make(chan contract.TerminalID, 10)
+	r.opt.Forget = func(id contract.TerminalID) { forgotten <- id }
 	name := r.open(shell("printf '\\033]2;my title\\007'; seq 1 100; echo last line; sleep 1000"))
 	w := r.attach(name, true)
 	w.waitFor("last line")
@@ -435,6 +437,13 @@ func TestTerminal_Drain(t *testing.T) {
 	next.waitFor("fresh")
 	r.close(revived)
 	r.close(name)
+	for range 2 {
+		select {
+		case <-forgotten:
+		case <-time.After(patience):
+			t.Fatal("a closed terminal is still kept")
+		}
+	}
 }
 
 // TestTerminal_Refused: what cannot start says why, and its id is free again.
