@@ -4,12 +4,15 @@
 import type {
   CommandSource,
   Confirm,
+  Exported,
   KeyTest,
   Profile,
   ProjectFacts,
   PromptLayers,
   SearchHit,
   SearchResult,
+  WorktreeOutcome,
+  WorktreeStatus,
 } from './gen'
 import {
   commandSourceValues,
@@ -18,7 +21,20 @@ import {
   permissionModeValues,
   searchPlaceValues,
 } from './gen'
-import { bool, list, num, oneOf, optional, readGit, readMCP, rec, str, strings } from './guards'
+import {
+  bool,
+  isRecord,
+  list,
+  num,
+  oneOf,
+  optional,
+  readGit,
+  readMCP,
+  readWorktree,
+  rec,
+  str,
+  strings,
+} from './guards'
 
 /** The settings of the service that the page shows; absent ones have defaults. */
 export interface AppSettings {
@@ -164,5 +180,41 @@ export function readLayers(v: unknown): PromptLayers {
       }
     }),
     system_prompt: str(r.system_prompt),
+  }
+}
+
+const noWorktree = { base_path: '', worktree_path: '', branch: '', created_at: '', state: '' }
+
+export function readWorktreeStatus(v: unknown): WorktreeStatus {
+  const r = rec(v)
+  return {
+    worktree: readWorktree(r.worktree) ?? noWorktree,
+    exists: bool(r.exists),
+    is_clean: bool(r.is_clean),
+    uncommitted_count: num(r.uncommitted_count),
+    unmerged: num(r.unmerged),
+    legacy: bool(r.legacy),
+    ...optional('problem', r.problem),
+  }
+}
+
+export function readWorktreeOutcome(v: unknown): WorktreeOutcome {
+  const r = rec(v)
+  return {
+    worktree: readWorktree(r.worktree) ?? noWorktree,
+    message: str(r.message),
+    branch_deleted: bool(r.branch_deleted),
+    worktree_removed: bool(r.worktree_removed),
+    ...(isRecord(r.confirm) && { confirm: readConfirm(r.confirm) }),
+    ...optional('commit_sha', r.commit_sha),
+  }
+}
+
+export function readExported(v: unknown): Exported {
+  const r = rec(v)
+  return {
+    file_name: str(r.file_name),
+    media_type: str(r.media_type),
+    content: str(r.content),
   }
 }

@@ -95,7 +95,7 @@ function optionalOf<K extends string, T extends string>(
   return allowed.includes(v as T) ? ({ [key]: v } as { [P in K]?: T }) : {}
 }
 
-function readWorktree(v: unknown): Worktree | undefined {
+export function readWorktree(v: unknown): Worktree | undefined {
   if (!isRecord(v)) return undefined
   return {
     base_path: str(v.base_path),
@@ -104,6 +104,8 @@ function readWorktree(v: unknown): Worktree | undefined {
     created_at: str(v.created_at),
     state: str(v.state),
     ...optional('base_branch', v.base_branch),
+    ...(num(v.pr_number) > 0 && { pr_number: num(v.pr_number) }),
+    ...optional('pr_url', v.pr_url),
   }
 }
 

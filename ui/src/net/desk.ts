@@ -3,23 +3,30 @@
 
 import type {
   Confirm,
+  Exported,
+  ExportFormat,
   KeyTest,
   Profile,
   ProjectFacts,
   PromptLayers,
   SearchResult,
+  WorktreeOutcome,
+  WorktreeStatus,
 } from '../contract/gen'
 import type { AppSettings, FileCommand, ProfileList } from '../contract/desk'
 import {
   readAppSettings,
   readCommands,
   readConfirm,
+  readExported,
   readKeyTest,
   readLayers,
   readPaths,
   readProfiles,
   readProject,
   readSearch,
+  readWorktreeOutcome,
+  readWorktreeStatus,
 } from '../contract/desk'
 import type * as wire from '../contract/gen'
 import type { Method } from '../contract/gen'
@@ -43,6 +50,12 @@ export interface DeskCommands {
   testKey: (provider: string) => Promise<KeyTest>
   confirmDelete: (id: string) => Promise<Confirm>
   promptLayers: (id: string) => Promise<PromptLayers>
+  exportTranscript: (id: string, format: ExportFormat) => Promise<Exported>
+  getWorktree: (id: string) => Promise<WorktreeStatus>
+  /** base is wanted only where the worktree's own is not recorded. */
+  mergeWorktree: (id: string, base: string) => Promise<WorktreeOutcome>
+  worktreePR: (id: string, base: string) => Promise<WorktreeOutcome>
+  discardWorktree: (id: string, confirmed: boolean) => Promise<WorktreeOutcome>
 }
 
 export function createDeskCommands(link: Pick<Link, 'call'>): DeskCommands {
@@ -68,5 +81,22 @@ export function createDeskCommands(link: Pick<Link, 'call'>): DeskCommands {
     testKey: async (provider) => readKeyTest(await ask('test_key', { provider })),
     confirmDelete: async (session_id) => readConfirm(await ask('confirm_delete', { session_id })),
     promptLayers: async (session_id) => readLayers(await ask('get_prompt_layers', { session_id })),
+    exportTranscript: async (session_id, format) =>
+      readExported(await ask('export_conversation', { session_id, format })),
+    getWorktree: async (session_id) =>
+      readWorktreeStatus(await ask('get_worktree', { session_id })),
+    mergeWorktree: async (session_id, base) =>
+      readWorktreeOutcome(await ask('merge_worktree', withBase(session_id, base))),
+    worktreePR: async (session_id, base) =>
+      readWorktreeOutcome(await ask('create_worktree_pr', withBase(session_id, base))),
+    discardWorktree: async (session_id, confirmed) =>
+      readWorktreeOutcome(
+        await ask('discard_worktree', { session_id, ...(confirmed && { confirmed }) }),
+      ),
   }
 }
+
+const withBase = (session_id: string, base: string) => ({
+  session_id,
+  ...(base !== '' && { base_branch: base }),
+})

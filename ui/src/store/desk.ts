@@ -3,7 +3,18 @@
 // the trimmed view of a transcript.
 
 import type { AppSettings, FileCommand, ProfileList } from '../contract/desk'
-import type { Confirm, KeyTest, Profile, ProjectFacts, SearchResult } from '../contract/gen'
+import type {
+  Confirm,
+  Exported,
+  ExportFormat,
+  KeyTest,
+  Profile,
+  ProjectFacts,
+  PromptLayers,
+  SearchResult,
+  WorktreeOutcome,
+  WorktreeStatus,
+} from '../contract/gen'
 import type { Envelope, Message, Summary } from '../contract/model'
 import { readEvent } from '../contract/guards'
 import { parseSubject } from '../contract/subjects'
@@ -57,10 +68,22 @@ export interface DeskActions {
   testKey: (provider: string) => Promise<KeyTest>
   /** What a deletion loses; undefined when it could not be found out. */
   confirmDelete: (id: string) => Promise<Confirm | undefined>
+  /** The layers of a system prompt as they were frozen; a string is why not. */
+  promptLayers: (id: string) => Promise<PromptLayers | string>
+  /** A transcript as a file; undefined when it failed, which has been said. */
+  exportTranscript: (id: string, format: ExportFormat) => Promise<Exported | undefined>
+  /** How a worktree stands; undefined when it could not be found out. */
+  getWorktree: (id: string) => Promise<WorktreeStatus | undefined>
+  /** Ends a worktree in one of three ways; a string is why it failed. */
+  endWorktree: (id: string, ending: WorktreeEnding) => Promise<WorktreeOutcome | string>
   /** Shows only the last n messages of a transcript; the service keeps all. */
   trim: (id: string, messages: Message[], keep: number) => void
   untrim: (id: string) => void
 }
+
+/** How a worktree ends; base is wanted where its own is not recorded. */
+export type WorktreeEnding =
+  { kind: 'merge' | 'pr'; base: string } | { kind: 'discard'; confirmed: boolean }
 
 /** The mark of a view that was cleared: everything so far is hidden. */
 const clearedPrefix = 'after:'
@@ -216,6 +239,23 @@ export function createDesk(c: Context): {
         .testKey(provider)
         .catch((e: unknown) => ({ status: 'unclear', message: sentence(e), latency_ms: 0 })),
     confirmDelete: (id) => c.commands.confirmDelete(id).catch(() => undefined),
+    promptLayers: (id) => c.commands.promptLayers(id).catch((e: unknown) => sentence(e)),
+    exportTranscript: (id, format) =>
+      c.commands.exportTranscript(id, format).catch((e: unknown) => {
+        c.say(sentence(e), 'error')
+        return undefined
+      }),
+    getWorktree: (id) => c.commands.getWorktree(id).catch(() => undefined),
+    endWorktree: (id, ending) => {
+      switch (ending.kind) {
+        case 'merge':
+          return c.commands.mergeWorktree(id, ending.base).catch((e: unknown) => sentence(e))
+        case 'pr':
+          return c.commands.worktreePR(id, ending.base).catch((e: unknown) => sentence(e))
+        case 'discard':
+          return c.commands.discardWorktree(id, ending.confirmed).catch((e: unknown) => sentence(e))
+      }
+    },
     trim: (id, messages, keep) => {
       const from = keep === 0 ? undefined : messages.at(-keep)
       const last = messages.at(-1)

@@ -13,6 +13,7 @@ import { CommentChips } from '../review/CommentChips'
 import { ReviewBar } from '../review/ReviewBar'
 import { useEditAnswer } from '../review/useEditAnswer'
 import { ConnectionBanner } from '../status/ConnectionBanner'
+import { WorktreeBar } from '../worktree/WorktreeBar'
 import { Header } from './Header'
 import { FailedNote, SidecarNote } from './Notes'
 import { PlanApproval } from './PlanApproval'
@@ -181,6 +182,7 @@ function Ready({ state }: { state: ConversationState }) {
         {openPath === undefined && (
           <ReviewBar conversationId={id} count={count} behind={pending_permissions.length > 0} />
         )}
+        <WorktreeBar conversation={c} />
         <CommentChips conversationId={id} comments={c.diff_comments} />
         <Strip conversation={c} />
         <Composer key={id} state={state} blocked={blocked} />

@@ -8,9 +8,11 @@ import { useActions } from '../bench'
 import { Link } from '../Link'
 import { useNavigation } from '../navigate'
 import { DiffstatChip } from '../review/ReviewBar'
+import { PromptDialog } from '../prompt/PromptDialog'
 import { DeleteDialog } from '../sidebar/DeleteDialog'
 import { RenameField } from '../sidebar/RenameField'
 import { StatusMark } from '../status/StatusMark'
+import { MoreItems } from './MoreItems'
 import { SidecarChip } from './SidecarChip'
 
 interface Props {
@@ -30,6 +32,7 @@ export function Header({ conversation: c, provider, stopping, sidecar, count, on
   const { go } = useNavigation()
   const [renaming, setRenaming] = useState(false)
   const [deleting, setDeleting] = useState(false)
+  const [prompt, setPrompt] = useState(false)
   const id = c.session_id
   const mark = stopping ? { kind: 'stop' as const, words: 'stopping' } : markOf(c)
   const canRename = c.status !== 'active'
@@ -157,6 +160,7 @@ export function Header({ conversation: c, provider, stopping, sidecar, count, on
               <Icon name="copy" />
               <span className="grow">Copy transcript</span>
             </DropdownMenu.Item>
+            <MoreItems id={id} onPrompt={() => setPrompt(true)} />
             {c.allow_patterns.length > 0 && (
               <>
                 <hr />
@@ -195,6 +199,7 @@ export function Header({ conversation: c, provider, stopping, sidecar, count, on
       >
         <Icon name="x" />
       </Link>
+      {prompt && <PromptDialog id={id} onClose={() => setPrompt(false)} />}
       {deleting && (
         <DeleteDialog
           summary={c}
