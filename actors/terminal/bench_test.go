@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"ergo.services/ergo/gen"
-
 	"github.com/creack/pty"
 
 	"github.com/packetbench/packetbench/actors/child"
