@@ -147,7 +147,7 @@ func TestOneShot_SharesRetries(t *testing.T) {
 			Temperature *float64 `json:"temperature"`
 			Tools       []any    `json:"tools"`
 		}
-		s.Requests()[0].JSON(t, &body)
+		llmtest.Body(t, s.Requests()[0], &body)
 		if body.MaxTokens != 8192 || body.Temperature == nil || *body.Temperature != 0.2 || body.Tools != nil {
 			t.Errorf("body %+v; want 8192 tokens, temperature 0.2, no tools", body)
 		}
@@ -483,7 +483,7 @@ func TestOllama(t *testing.T) {
 			} `json:"options"`
 		}
 		all := s.Requests()
-		all[len(all)-1].JSON(t, &body)
+		llmtest.Body(t, all[len(all)-1], &body)
 		return body.Options.NumCtx
 	}
 	for _, tc := range []struct {

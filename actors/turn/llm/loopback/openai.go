@@ -1,30 +1,20 @@
-package llmtest
+package loopback
 
 import (
 	"encoding/json"
 	"strings"
-	"testing"
 )
 
 // NewChat starts a Chat Completions server that asks for a key. Its endpoint is
 // /v1/chat/completions (and /api/v1/chat/completions), so a base URL is URL +
 // "/v1".
-func NewChat(t testing.TB, turns ...Turn) *Server {
-	t.Helper()
-	return start(t, chatWire{key: true}, turns)
-}
+func NewChat(turns ...Turn) *Server { return start(chatWire{key: true}, turns) }
 
 // NewKeylessChat is NewChat for endpoints that take no key.
-func NewKeylessChat(t testing.TB, turns ...Turn) *Server {
-	t.Helper()
-	return start(t, chatWire{}, turns)
-}
+func NewKeylessChat(turns ...Turn) *Server { return start(chatWire{}, turns) }
 
 // NewResponses starts a Responses server. Its endpoint is /v1/responses.
-func NewResponses(t testing.TB, turns ...Turn) *Server {
-	t.Helper()
-	return start(t, responsesWire{}, turns)
-}
+func NewResponses(turns ...Turn) *Server { return start(responsesWire{}, turns) }
 
 type chatWire struct{ key bool }
 

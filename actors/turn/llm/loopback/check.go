@@ -1,4 +1,4 @@
-package llmtest
+package loopback
 
 import (
 	"encoding/json"

@@ -1,11 +1,10 @@
-package llmtest
+package loopback
 
 import (
 	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
-	"testing"
 )
 
 // OllamaModel is what the daemon tells about its models. ContextLength is in
@@ -21,9 +20,8 @@ type OllamaModel struct {
 // NewOllama starts a daemon with one model, named by each request. Its URL is
 // the root; it serves /api/chat, /api/show, /api/tags and, as the compatible
 // wire, /v1/chat/completions.
-func NewOllama(t testing.TB, model OllamaModel, turns ...Turn) *Server {
-	t.Helper()
-	s := start(t, ollamaWire{}, turns)
+func NewOllama(model OllamaModel, turns ...Turn) *Server {
+	s := start(ollamaWire{}, turns)
 	s.mu.Lock()
 	s.model = model
 	s.mu.Unlock()

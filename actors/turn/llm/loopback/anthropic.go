@@ -1,16 +1,10 @@
-package llmtest
+package loopback
 
-import (
-	"encoding/json"
-	"testing"
-)
+import "encoding/json"
 
 // NewAnthropic starts a Messages server. Its URL is the root; the endpoint is
 // /v1/messages.
-func NewAnthropic(t testing.TB, turns ...Turn) *Server {
-	t.Helper()
-	return start(t, anthropicWire{}, turns)
-}
+func NewAnthropic(turns ...Turn) *Server { return start(anthropicWire{}, turns) }
 
 type anthropicWire struct{}
 
