@@ -28,6 +28,11 @@
 //   - a cursor that waits behind the last column of a partly blank row whose
 //     last column is blank: that column becomes a space;
 //   - a mark that comes in insert mode behind a snapshot stands alone;
+//   - a cursor that was saved on a line which has left the screen since, and a
+//     character set that "restore cursor" put in force over another one and that
+//     is no longer the saved one;
+//   - how lines with erased or wide cells in unusual places break anew when the
+//     width changes, and half a wide character in the last column;
 //   - the first 4,096 links and the first 4,096 combinations of underline and
 //     link are kept, later ones are shown without.
 package screen
