@@ -133,18 +133,18 @@ export async function startMock({
       (p.at(-1) === '>' || p.length === s.length)
     )
   }
-  const publish = (subject, data, turn = '') => {
-    const e = {
-      seq: log.length + 1,
-      time: new Date().toISOString(),
-      subject,
-      ...(turn && { turn }),
-      data,
-    }
-    log.push(e)
+  /** Events of one subject in one frame, as the service sends what waits. */
+  const publishAll = (subject, list, turn = '') => {
+    const events = list.map((data) => {
+      const time = new Date().toISOString()
+      const e = { seq: log.length + 1, time, subject, ...(turn && { turn }), data }
+      log.push(e)
+      return e
+    })
     for (const [id, sub] of subs)
-      if (sub.subjects.some((p) => matches(p, subject))) sub.push(id, [e])
+      if (sub.subjects.some((p) => matches(p, subject))) sub.push(id, events)
   }
+  const publish = (subject, data, turn = '') => publishAll(subject, [data], turn)
   const kind = (c, k, data, turn) => publish(`api-agent.${k}.${c.session_id}`, data, turn)
   const what = (c, w, data, turn) => publish(`conversation.${w}.${c.session_id}`, data, turn)
   const patch = (c, change) => {
@@ -509,6 +509,7 @@ export async function startMock({
     url: `${base}/?token=${token}`,
     base,
     publish,
+    publishAll,
     conversations,
     setProviders: (f) => {
       providers = f(providers)

@@ -54,10 +54,8 @@ const fates: Record<Outcome, Fate> = {
 }
 
 /** Answers without a message of a person in between: the earlier was retried. */
-function fateOf(messages: Message[], index: number, failed: string[]): Fate {
-  const message = messages[index]
-  if (!message || message.is_streaming) return 'running'
-  const next = messages.slice(index + 1).find((m) => m.role !== 'system' && !m.queued)
+function fateOf(message: Message, next: Message | undefined, failed: string[]): Fate {
+  if (message.is_streaming) return 'running'
   // An imported history has no turns and tells nothing of retries.
   const again = next?.role === 'assistant' && next.turn_id !== '' && message.turn_id !== ''
   if (!again) return fates[message.outcome ?? 'done']
@@ -262,7 +260,42 @@ export function findRows(rows: readonly Row[], wanted: string): number[] {
   })
 }
 
-/** All rows, oldest first. */
+/** What follows each message: the next one that somebody said. */
+function followers(messages: readonly Message[]): (Message | undefined)[] {
+  let next: Message | undefined
+  return messages
+    .toReversed()
+    .map((m) => {
+      const mine = next
+      if (m.role !== 'system' && !m.queued) next = m
+      return mine
+    })
+    .toReversed()
+}
+
+type TurnRow = Extract<Row, { type: 'turn' }>
+
+const kept = new WeakMap<Message, Row>()
+
+/** The row that a message had before, when it would be the same. */
+function same(row: Row & { message: Message }): Row {
+  const known = kept.get(row.message)
+  if (known && known.type === row.type && (row.type !== 'turn' || isSame(known, row))) return known
+  kept.set(row.message, row)
+  return row
+}
+
+function isSame(known: Row, row: TurnRow): boolean {
+  return (
+    known.type === 'turn' &&
+    known.steps === row.steps &&
+    known.number === row.number &&
+    known.last === row.last &&
+    known.fate === row.fate
+  )
+}
+
+/** All rows, oldest first; a message that did not change keeps its row. */
 export function deriveRows(state: ConversationState, outbox: OutboxItem[]): Row[] {
   const c = state.conversation
   const messages = c.messages
@@ -270,28 +303,34 @@ export function deriveRows(state: ConversationState, outbox: OutboxItem[]): Row[
   const permissions = [...c.pending_permissions]
   const edits = [...c.pending_edits]
   const lastAssistant = messages.findLastIndex((m) => m.role === 'assistant')
+  const next = followers(messages)
   let turn = 0
   messages.forEach((message, index) => {
     if (message.role === 'user') {
-      rows.push({ type: 'user', key: message.id, message })
+      rows.push(same({ type: 'user', key: message.id, message }))
       return
     }
     if (message.role === 'system') {
-      rows.push({ type: 'system', key: message.id, message })
+      rows.push(same({ type: 'system', key: message.id, message }))
       return
     }
     turn++
     let steps = stepsOnce(message)
-    const mine = [
-      ...permissions.map((prompt): [string, Step] => [
-        prompt.id,
-        { type: 'permission', key: `perm:${prompt.id}`, prompt },
-      ]),
-      ...edits.map((edit): [string, Step] => [
-        edit.id,
-        { type: 'edit', key: `edit:${edit.id}`, edit },
-      ]),
-    ].filter(([id]) => message.tool_calls.some((t) => t.id === id))
+    const waiting = permissions.length + edits.length > 0
+    const mine = (
+      waiting
+        ? [
+            ...permissions.map((prompt): [string, Step] => [
+              prompt.id,
+              { type: 'permission', key: `perm:${prompt.id}`, prompt },
+            ]),
+            ...edits.map((edit): [string, Step] => [
+              edit.id,
+              { type: 'edit', key: `edit:${edit.id}`, edit },
+            ]),
+          ]
+        : []
+    ).filter(([id]) => message.tool_calls.some((t) => t.id === id))
     if (mine.length > 0) {
       steps = [...steps]
       for (const [id, step] of mine) place(steps, message, id, step)
@@ -304,9 +343,9 @@ export function deriveRows(state: ConversationState, outbox: OutboxItem[]): Row[
       steps = [...steps, { type: 'rate', key: 'rate', limit: c.rate_limited }]
     }
     const key = message.turn_id === '' ? message.id : `turn:${message.turn_id}`
-    const fate = fateOf(messages, index, state.failed)
+    const fate = fateOf(message, next[index], state.failed)
     const last = index === lastAssistant
-    rows.push({ type: 'turn', key, message, steps, number: turn, last, fate })
+    rows.push(same({ type: 'turn', key, message, steps, number: turn, last, fate }))
   })
   if (permissions.length + edits.length > 0) {
     const steps: Step[] = [

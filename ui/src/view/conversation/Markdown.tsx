@@ -122,7 +122,10 @@ export default function Markdown({ text, live }: { text: string; live: boolean }
   return (
     <Streamdown
       className="md"
-      mode={live ? 'streaming' : 'static'}
+      // The other mode draws another tree, and an answer would be built anew
+      // at its end.
+      mode="streaming"
+      isAnimating={live}
       parseIncompleteMarkdown={live}
       components={components}
       controls={false}

@@ -8,6 +8,34 @@ import { Icon } from '../Icon'
 // The circumference of the ring's circle, radius 6.
 const around = 2 * Math.PI * 6
 
+const solid = (share: number): string => `${(share * around).toFixed(1)} ${around.toFixed(1)}`
+
+// An estimate is drawn in strokes of this length and gap.
+const strokeOn = 2
+const strokeOff = 1.5
+
+function hatched(share: number): string {
+  const n = Math.max(1, Math.round((share * around) / (strokeOn + strokeOff)))
+  const strokes = Array.from({ length: n }, () => `${strokeOn} ${strokeOff}`).join(' ')
+  return `${strokes} 0 ${around.toFixed(1)}`
+}
+
+/** How full the window is, and what of: the latest turn that told. */
+function aboutContext(c: Conversation, used: number, window: number): string {
+  const n = (v: number): string => v.toLocaleString('en')
+  const latest = c.messages.findLast((m) => m.role === 'assistant' && m.input_tokens > 0)
+  return [
+    `${n(used)} of ${n(window)} tokens, ${Math.round((used / window) * 100)} %`,
+    ...(latest
+      ? [
+          `input ${n(latest.input_tokens)}`,
+          `cache read ${n(latest.cache_read_tokens)}`,
+          `cache write ${n(latest.cache_write_tokens)}`,
+        ]
+      : []),
+  ].join('\n')
+}
+
 /** What this conversation works on, and how full its context is. */
 export function Strip({ conversation: c }: { conversation: Conversation }) {
   const use = c.context
@@ -33,10 +61,7 @@ export function Strip({ conversation: c }: { conversation: Conversation }) {
       )}
       {c.mcp && <McpChip mcp={c.mcp} />}
       {use && share !== undefined && use.used > 0 && (
-        <span
-          className="end chip num"
-          title={`${use.used.toLocaleString('en')} of ${use.window.toLocaleString('en')} tokens`}
-        >
+        <span className="end chip num" title={aboutContext(c, use.used, use.window)}>
           {words}
           <svg
             className={`ring ${level}`}
@@ -50,7 +75,7 @@ export function Strip({ conversation: c }: { conversation: Conversation }) {
               cx="8"
               cy="8"
               r="6"
-              strokeDasharray={`${(share * around).toFixed(1)} ${around.toFixed(1)}`}
+              strokeDasharray={use.estimated ? hatched(share) : solid(share)}
             />
           </svg>
         </span>

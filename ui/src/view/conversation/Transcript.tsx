@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import { memo, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import type { CacheSnapshot, VirtualizerHandle } from 'virtua'
 import { Virtualizer } from 'virtua'
 import type { OutboxItem } from '../../store/outbox'
@@ -255,9 +255,10 @@ export function Transcript({ state, readOnly, top = false, finding = false, onFo
             keepMounted={keep}
             bufferSize={600}
             onResize={follow}
+            data={rows}
             {...(place && { cache: place.cache })}
           >
-            {rows.map(draw)}
+            {draw}
           </Virtualizer>
           {state.resolved.length > 0 && (
             <div className="log-row">
@@ -303,7 +304,7 @@ export function Transcript({ state, readOnly, top = false, finding = false, onFo
   )
 }
 
-function RowView({ row, context }: { row: Row; context: TurnContext }) {
+const RowView = memo(function RowView({ row, context }: { row: Row; context: TurnContext }) {
   switch (row.type) {
     case 'user':
       return <Bubble message={row.message} context={context} />
@@ -339,7 +340,7 @@ function RowView({ row, context }: { row: Row; context: TurnContext }) {
         </section>
       )
   }
-}
+})
 
 interface Find {
   text: string
