@@ -328,10 +328,13 @@ func TestHosted_CancelOverdue(t *testing.T) {
 // crash ends the host as engines_sup would tell of it.
 func (h *fakeHost) crash() {
 	h.w.t.Helper()
-	pid, to := h.PID(), h.from
+	pid, owner := h.PID(), make(chan gen.PID, 1)
 	h.w.with(func() { h.w.last = nil })
-	h.do(func(h *fakeHost) error { return gen.TerminateReasonKill })
-	if err := h.w.node.Send(to, msg.OwnerGone{Host: msg.Sidecar, PID: pid, Reason: "killed"}); err != nil {
+	h.do(func(h *fakeHost) error {
+		owner <- h.from
+		return gen.TerminateReasonKill
+	})
+	if err := h.w.node.Send(<-owner, msg.OwnerGone{Host: msg.Sidecar, PID: pid, Reason: "killed"}); err != nil {
 		h.w.t.Fatal(err)
 	}
 }

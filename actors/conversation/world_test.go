@@ -83,15 +83,18 @@ type world struct {
 	checks   []msg.LaunchCheck
 	warned   []string
 	trusted  bool // Every project.
-	deleteNo error
-	endGate  chan struct{} // The last write and a delete are held back until it is closed.
-	atGate   bool
-	app      string // Settings.
-	keyErr   error
-	keyGate  chan struct{} // Keys are held back until it is closed.
-	keys     []contract.KeyInfo
-	idle     []msg.Idle
-	ended    map[gen.PID]error
+	profiles []contract.Profile
+	// baselines are those of every conversation.
+	baselines msg.Baselines
+	deleteNo  error
+	endGate   chan struct{} // The last write and a delete are held back until it is closed.
+	atGate    bool
+	app       string // Settings.
+	keyErr    error
+	keyGate   chan struct{} // Keys are held back until it is closed.
+	keys      []contract.KeyInfo
+	idle      []msg.Idle
+	ended     map[gen.PID]error
 
 	turns chan *fakeTurn
 }
@@ -573,6 +576,10 @@ func (s *storeStub) HandleCall(_ gen.PID, _ gen.Ref, request any) (any, error) {
 		return w.verdict, nil
 	case msg.TrustQuestion:
 		return msg.TrustAnswer{Trusted: w.trusted}, nil
+	case msg.ListProfiles:
+		return msg.ProfileList{Profiles: contract.Profiles{Profiles: append([]contract.Profile{{ID: contract.ProfileDefault, MemoryContextEnabled: true}}, w.profiles...), Default: contract.ProfileDefault}}, nil
+	case msg.LoadBaselines:
+		return w.baselines, nil
 	}
 	return nil, errors.New("unexpected")
 }
