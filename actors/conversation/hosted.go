@@ -189,14 +189,14 @@ func (c *core) lost(now time.Time, reason string) {
 		text = "The engine stopped: " + strings.TrimRight(reason, ".") + ". Send again to continue."
 	}
 	switch {
-	case c.live == nil:
-		if !acp {
-			c.emit(contract.Error{Message: text})
-		}
-	default:
+	case c.live != nil:
 		// Also a turn that was not with the host yet: everybody who owned a
 		// session hears of its end in the same way.
 		c.failTurn(now, c.live.id, text)
+		c.notice(now, contract.LevelWarning, "The program behind this conversation ended in the middle of the turn. What it had not said yet is lost; everything above is kept, and your next message continues from here.")
+	case !acp:
+		c.emit(contract.Error{Message: text})
+		c.notice(now, contract.LevelInfo, "The program behind this conversation ended while nothing ran. Nothing is lost; your next message continues from here.")
 	}
 }
 

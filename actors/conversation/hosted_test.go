@@ -348,10 +348,10 @@ func TestHosted_OwnerGone(t *testing.T) {
 	h.events("t-1", contract.ToolStart{ID: "x", Name: "Bash"}, contract.Thinking{Text: "hm"})
 	w.waitFor("thinking", 1)
 	h.crash()
-	w.waitFor("conversation.turn-ended", 1)
+	w.waitFor("conversation.notice", 1)
 	w.with(func() {
 		got := w.names()
-		want := []string{"thinking", "thinking-stop", "tool-result", "error", "conversation.turn-ended"}
+		want := []string{"thinking", "thinking-stop", "tool-result", "error", "conversation.turn-ended", "conversation.notice"}
 		if n := len(got) - len(want); n < 0 || !slices.Equal(got[n:], want) {
 			t.Errorf("published %v", got)
 		}
@@ -369,6 +369,9 @@ func TestHosted_OwnerGone(t *testing.T) {
 	next.end("t-2", contract.Done{})
 	w.waitFor("conversation.turn-ended", 2)
 	next.crash()
+	if e := w.waitFor("conversation.notice", 2); !strings.Contains(e.data, "Nothing is lost") {
+		t.Errorf("notice %s", e.data)
+	}
 	if e := w.waitFor("error", 2); e.turn != "" || !strings.Contains(e.data, contract.TextSidecarRestarted) {
 		t.Errorf("an idle owner heard %+v", e)
 	}

@@ -71,6 +71,11 @@ describe('a turn', () => {
     expect(s.conversation.messages).toHaveLength(1)
   })
 
+  it('leaves an error without a turn to the notice that follows it', () => {
+    const s = run([started, chunk('half'), { ...at, turn: '', kind: 'error', message: 'No.' }])
+    expect(s.conversation.messages.at(-1)?.error).toBe('')
+  })
+
   it('appends the error as the service does, in a part of its own', () => {
     const s = run([started, chunk('half'), { ...at, kind: 'error', message: 'No.' }])
     expect(s.conversation.messages[0]).toMatchObject({

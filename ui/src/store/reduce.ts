@@ -398,7 +398,9 @@ export function reduce(s: ConversationState, e: AgentEvent): ConversationState {
           outcome: 'error',
         }
       }
-      if (late(s, e.turn)) return s
+      // Without a turn it is about the session behind the conversation; the
+      // transcript gets a notice of its own.
+      if (e.turn === '' || late(s, e.turn)) return s
       return settle(onLive(resumed(s), e, failed), e, (m) => m)
     }
     case 'created':
