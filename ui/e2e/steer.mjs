@@ -2,7 +2,7 @@
 // the popovers, profiles, worktrees, the palette, several windows, and a
 // service that is killed under an open page.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { audit } from './audit.mjs'
 import { assert, shots } from './harness.mjs'
@@ -60,13 +60,10 @@ function repository(home, name) {
   mkdirSync(join(dir, 'src'), { recursive: true })
   writeFileSync(join(dir, 'README.md'), '# Harborline\n')
   writeFileSync(join(dir, 'src', 'lease.go'), 'package lease\n')
-  const git = (...args) =>
-    execFileSync(
-      'git',
-      ['-c', 'user.name=Mira', '-c', 'user.email=mira@example.com', '-C', dir, ...args],
-      { stdio: 'pipe' },
-    )
+  const git = (...args) => execFileSync('git', ['-C', dir, ...args], { stdio: 'pipe' })
   git('init', '-q', '-b', 'main')
+  git('config', 'user.name', 'Mira')
+  git('config', 'user.email', 'mira@example.com')
   git('add', '.')
   git('commit', '-q', '-m', 'begin')
   return dir
@@ -244,6 +241,35 @@ export const scenarios = [
       }),
   ],
   [
+    'a worktree is landed without the mouse, and a failed merge is told in git’s words',
+    async (tools) =>
+      alone(tools, async (own, home) => {
+        const project = repository(home, 'harbor line')
+        const page = await tools.open()
+        await signIn(page, own)
+        await rpc(page, 'set_settings', { launch_location: 'worktree' })
+        await launch(page, own, 'edit the file', project)
+        await settled(page)
+        const bar = page.getByRole('region', { name: 'Worktree' })
+        // The project has a change of its own: git refuses, and says so.
+        writeFileSync(join(project, 'README.md'), '# Changed meanwhile\n')
+        await bar.getByRole('button', { name: 'Merge back' }).focus()
+        await page.keyboard.press('Enter')
+        await bar.getByRole('status').waitFor()
+        assert(
+          !(await bar.getByRole('status').innerText()).startsWith('Landed'),
+          'it landed over a change that nobody committed',
+        )
+        writeFileSync(join(project, 'README.md'), '# Harborline\n')
+        await bar.getByRole('button', { name: 'Merge back' }).focus()
+        await page.keyboard.press('Enter')
+        await bar.getByText(/^Landed pkt\//).waitFor()
+        await bar.getByText('Landed', { exact: true }).waitFor()
+        assert(existsSync(join(project, 'packetbench-demo.md')), 'the edit is not in the project')
+        await audit(page)
+      }),
+  ],
+  [
     'a worktree that cannot be made refuses the launch and keeps the text',
     async (tools) =>
       alone(tools, async (own) => {
@@ -338,6 +364,7 @@ export const scenarios = [
     async ({ service, open }) => {
       const page = await open()
       await signIn(page, service, '/settings/appearance')
+      await page.getByRole('radiogroup', { name: 'Theme' }).waitFor()
       await page.keyboard.press('Alt+n')
       await task(page).waitFor()
       await page.waitForFunction(() => document.activeElement?.tagName === 'TEXTAREA')

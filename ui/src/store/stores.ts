@@ -662,9 +662,17 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
     resend: (id, text) => enqueue(id, text, []),
     start: async (request, draftKey) => {
       try {
+        const staged = get().staged[draftKey]
         await commands.start(request)
-        setDraft(draftKey, '')
-        set((s) => ({ staged: { ...s.staged, [draftKey]: [] } }))
+        // What was typed or pasted since belongs to the next launch.
+        const draft = get().drafts[draftKey] ?? readDraft(draftKey)
+        if (draft.trim() === request.initial_message) setDraft(draftKey, '')
+        set((s) => ({
+          staged: {
+            ...s.staged,
+            [draftKey]: (s.staged[draftKey] ?? []).filter((x) => !staged?.includes(x)),
+          },
+        }))
         return { ok: true }
       } catch (e) {
         const project = refusalOf(e, 'project_path')

@@ -1,5 +1,5 @@
 import { fireEvent } from '@testing-library/react'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ShortcutId } from './shortcuts'
 import { installShortcuts, shortcuts } from './shortcuts'
 
@@ -42,6 +42,14 @@ describe('shortcuts', () => {
     expect(ran).toEqual([])
     fireEvent.keyDown(field(), { key: 'k', code: 'KeyK', ctrlKey: true })
     expect(ran).toEqual(['palette'])
+  })
+  it('leaves Option and a letter to a field on a Mac', () => {
+    const agent = vi.spyOn(navigator, 'userAgent', 'get').mockReturnValue('X (Macintosh)')
+    fireEvent.keyDown(field(), { key: '∆', code: 'KeyJ', altKey: true })
+    expect(ran).toEqual([])
+    agent.mockReturnValue('X (Linux)')
+    fireEvent.keyDown(field(), { key: 'j', code: 'KeyJ', altKey: true })
+    expect(ran).toEqual(['next'])
   })
   it('is deaf behind a dialog', () => {
     document.body.innerHTML += '<div role="dialog"></div>'

@@ -195,7 +195,7 @@ export function installShortcuts(doc: Document, run: (id: ShortcutId) => boolean
     if (e.defaultPrevented || e.isComposing) return
     const hit = shortcuts.find((s) => strikes(s.chord, e))
     if (!hit) return
-    if (isTyping(e.target) && !hit.typing) return
+    if (isTyping(e.target) && (!hit.typing || isLetter(hit.chord))) return
     if (inTerminal(e.target)) return
     if (doc.querySelector('[role="dialog"]') && hit.id !== 'palette') return
     if (run(hit.id)) e.preventDefault()
@@ -203,6 +203,9 @@ export function installShortcuts(doc: Document, run: (id: ShortcutId) => boolean
   doc.addEventListener('keydown', onKey)
   return () => doc.removeEventListener('keydown', onKey)
 }
+
+/** On a Mac, Option and a key write a letter into the field that has them. */
+const isLetter = (c: Chord): boolean => c.alt === true && /Mac/.test(navigator.userAgent)
 
 /** A terminal takes every key itself. */
 const inTerminal = (target: EventTarget | null): boolean =>

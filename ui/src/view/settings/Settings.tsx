@@ -1,5 +1,5 @@
 import type { ComponentType } from 'react'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { Icon } from '../Icon'
 import { Link } from '../Link'
 import type { SettingsGroup } from '../navigate'
@@ -31,6 +31,13 @@ export function Settings({ group }: { group: SettingsGroup }) {
   const found = findGroups(query)
   const { title, about } = groupInfo[group]
   const Body = bodies[group]
+  const nav = useRef<HTMLElement>(null)
+  useEffect(() => {
+    // On a narrow screen the groups are a strip that scrolls sideways.
+    nav.current
+      ?.querySelector('[aria-current]')
+      ?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' })
+  }, [group])
   return (
     <main className="pane">
       <ConnectionBanner />
@@ -58,7 +65,7 @@ export function Settings({ group }: { group: SettingsGroup }) {
         </label>
       </header>
       <div className="settings">
-        <nav className="set-nav" aria-label="Settings groups">
+        <nav className="set-nav" aria-label="Settings groups" ref={nav}>
           {found.map((g) => (
             <Link
               key={g}

@@ -79,6 +79,17 @@ describe('Sidebar', () => {
     expect(screen.queryByText('Title b')).toBeNull()
     expect(noted).toEqual([{ name: 'search', args: ['zebra'] }])
   })
+  it('moves from row to row with the arrows', () => {
+    show(item('a', { updated_at: '2026-01-02T00:00:00Z' }), item('b'))
+    const [a, b] = [/Title a/, /Title b/].map((name) => screen.getByRole('link', { name }))
+    a?.focus()
+    fireEvent.keyDown(a ?? document, { key: 'ArrowDown' })
+    expect(document.activeElement).toBe(b)
+    fireEvent.keyDown(b ?? document, { key: 'ArrowDown' })
+    expect(document.activeElement).toBe(b)
+    fireEvent.keyDown(b ?? document, { key: 'ArrowUp' })
+    expect(document.activeElement).toBe(a)
+  })
   it('marks what ended while nobody looked', () => {
     renderInBench(<Sidebar />, { summaries: [item('a'), item('b')], unread: ['b'] })
     const row = screen.getByRole('link', { name: /Title b/ })

@@ -1,3 +1,4 @@
+import type { KeyboardEvent } from 'react'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import type { Summary } from '../../contract/model'
 import type { Filter } from '../../store/sections'
@@ -94,7 +95,7 @@ export function Sidebar() {
           </div>
         </>
       )}
-      <div className="list scroll">
+      <div className="list scroll" onKeyDown={moveInList}>
         {sections.map((section) => (
           <section key={section.key} aria-label={section.title}>
             <h3 className={section.need ? 'need' : ''}>
@@ -154,6 +155,18 @@ export function Sidebar() {
       )}
     </aside>
   )
+}
+
+/** The arrows move from row to row; Tab leaves the list as ever. */
+function moveInList(e: KeyboardEvent<HTMLDivElement>): void {
+  const step = e.key === 'ArrowDown' ? 1 : e.key === 'ArrowUp' ? -1 : 0
+  if (step === 0 || e.altKey || e.ctrlKey || e.metaKey || !(e.target instanceof HTMLAnchorElement))
+    return
+  const rows = Array.from(e.currentTarget.querySelectorAll<HTMLElement>('a.item'))
+  const next = rows[rows.indexOf(e.target) + step]
+  if (!next) return
+  e.preventDefault()
+  next.focus()
 }
 
 // The service reads the messages when the typing rests. In ms.

@@ -126,7 +126,7 @@ export function WorktreeBar({ conversation: c }: { conversation: Conversation })
         </div>
       )}
       {said && (
-        <p className={said.bad ? 'micro red wt-said' : 'micro ink-2 wt-said'} role="status">
+        <p className={said.bad ? 'code-s red wt-said' : 'micro ink-2 wt-said'} role="status">
           {said.text}
         </p>
       )}
