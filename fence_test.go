@@ -48,6 +48,8 @@ var rooms = []room{
 	{dir: ".ci", why: "it must run before anything else of the house builds"},
 	{dir: "actors/msg", may: []string{"contract/..."}, ergo: "gen", why: "what actors say to each other may name processes, and nothing else of the framework"},
 	{dir: "actors/child", may: libraries, why: "a library is testable without a node, so it holds no actor types"},
+	{dir: "actors/git", may: append([]string{"actors/child"}, libraries...), why: "a library is testable without a node, so it holds no actor types; git is a process group like every other"},
+	{dir: "actors/project", may: libraries, why: "a library is testable without a node, so it holds no actor types"},
 	{dir: "actors/turn/llm", may: libraries, why: "a library is testable without a node, so it holds no actor types"},
 	{dir: "actors/turn/tool", may: append([]string{"actors/child"}, libraries...), why: "a library is testable without a node, so it holds no actor types; a command it runs is a process group like every other"},
 	{dir: "actors/turn/hook", may: append([]string{"actors/child"}, libraries...), why: "a library is testable without a node, so it holds no actor types; a command it runs is a process group like every other"},

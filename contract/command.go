@@ -183,7 +183,7 @@ type (
 		Workspace            string          `json:"workspace,omitempty"`
 		EngineSessionID      string          `json:"engine_session_id,omitempty"`
 		Title                string          `json:"title,omitempty"`
-		// Profile is the id of a profile; absent means the default one. What
+		// Profile is the id of a profile; absent means the built-in default. What
 		// the caller says itself beats it, but for a pinned model.
 		Profile string `json:"profile,omitempty"`
 	}

@@ -228,7 +228,7 @@ func TestLaunch_NothingForNothing(t *testing.T) {
 }
 
 // What a caller names beats the profile; a pinned model beats the caller.
-// Source: runtime.md 13.
+// Source: runtime.md 8.
 func TestLaunch_Profile(t *testing.T) {
 	t.Parallel()
 	scout := contract.Profile{ID: "p", Name: "P", SystemPrompt: " Look only. ", AllowedTools: []string{"grep"}, PlanMode: true, PermissionMode: contract.ModeDenyAll, PinnedModel: "pinned"}

@@ -15,7 +15,7 @@ import (
 
 // This file makes what a launch needs from outside before the conversation
 // exists: its profile, its worktree, the layers of its system prompt. Source:
-// runtime.md 13, mcp-state.md 8, 9 and 11.
+// runtime.md 8, mcp-state.md 8, 9 and 11.
 
 // launchOrder is a start that is to be prepared.
 type launchOrder struct {
@@ -110,7 +110,7 @@ func findProfile(node gen.Node, id string) (contract.Profile, *contract.Failure)
 }
 
 // frozen puts what was prepared into the record of a start. What the caller
-// named beats the profile, but for a pinned model. Source: runtime.md 13.
+// named beats the profile, but for a pinned model. Source: runtime.md 8.
 func (p *prepared) frozen(r *contract.Record, asked contract.StartParams) {
 	r.ProjectPath = p.project
 	if p.worktree != nil {

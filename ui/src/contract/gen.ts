@@ -160,7 +160,7 @@ export interface StartParams {
   engine_session_id?: string
   title?: string
   /**
-   * Profile is the id of a profile; absent means the default one. What
+   * Profile is the id of a profile; absent means the built-in default. What
    * the caller says itself beats it, but for a pinned model.
    */
   profile?: string
@@ -853,6 +853,10 @@ export const PatchEdits = 'edits'
 export const HeaderTurn = 'Pb-Turn'
 
 // engine.go
+
+export const SettingEnginePath = 'acp_engine_path'
+
+export const SettingEngines = 'engines'
 
 /** EngineParams names an engine by its provider id. */
 export interface EngineParams {
