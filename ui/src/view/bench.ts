@@ -24,6 +24,11 @@ export function useActions(): Actions {
   return useBenchObject().actions
 }
 
+/** Reads the newest state when something happens, without being drawn for it. */
+export function useCurrent(): () => WindowState {
+  return useBenchObject().store.getState
+}
+
 /** Selects of what this window knows of reviews. */
 export function useReviews<T>(select: (s: ReviewsState) => T): T {
   return useStore(useBenchObject().reviews.store, select)

@@ -1,6 +1,8 @@
-import { Suspense, lazy, useEffect, useMemo, useState } from 'react'
+import { Suspense, lazy, memo, useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { calmlySame } from '../../store/calm'
 import type { ConversationState } from '../../store/reduce'
 import type { PlanChoice } from '../../contract/model'
+import type { ReviewCount } from '../../store/review'
 import { changedFiles, headOf, reviewCount } from '../../store/review'
 import { isPlanReady, lastWords } from '../../store/transcript'
 import { ErrorBoundary } from '../ErrorBoundary'
@@ -21,6 +23,7 @@ import { PlanPanel } from './PlanPanel'
 import { Strip } from './Strip'
 import { Transcript } from './Transcript'
 import { TrimBar, useTrimmed } from './TrimBar'
+import { useKept } from './useKept'
 
 // The diff view is a chunk of its own: most conversations never open it.
 const Review = lazy(() => import('../review/Review').then((m) => ({ default: m.Review })))
@@ -64,6 +67,17 @@ export function ConversationPane({ id }: { id: string }) {
   )
 }
 
+// What shows no transcript is not drawn again for every word of an answer.
+const CalmHeader = memo(Header)
+const CalmPlan = memo(PlanPanel)
+const CalmStrip = memo(Strip)
+const CalmComposer = memo(Composer)
+const CalmBar = memo(ReviewBar)
+const CalmWorktree = memo(WorktreeBar)
+
+const sameCount = (a: ReviewCount, b: ReviewCount): boolean =>
+  a.files === b.files && a.added === b.added && a.removed === b.removed && a.waiting === b.waiting
+
 function Ready({ state }: { state: ConversationState }) {
   const c = state.conversation
   const id = c.session_id
@@ -75,29 +89,33 @@ function Ready({ state }: { state: ConversationState }) {
   const answerEdit = useEditAnswer(id)
   const openPath = useReviews((s) => s.open[id])
   const [finding, setFinding] = useState(false)
-  useFindKey(() => {
+  const openFind = useCallback(() => {
     close(id)
     setFinding(true)
-  })
+  }, [close, id])
+  useChord('KeyF', 'mod', openFind)
+  const calm = useKept(state, calmlySame)
   const behindSidecar = row?.transport === 'sidecar'
   const planReady = isPlanReady(c)
   const shown = useTrimmed(state)
-  const approve = (choice: PlanChoice): void => {
+  const execute = useCallback(() => {
+    const choice: PlanChoice = 'execute'
     void approvePlan(id, choice).then((reason) => reason !== '' && say(reason, 'error'))
-  }
+  }, [approvePlan, id, say])
   const stopping = c.status === 'active' && (c.stopping || stopPressed)
 
   const { pending_permissions, pending_edits, project_path } = c
-  useReviewKey(() => (openPath === undefined ? show(id) : close(id)))
+  useChord('KeyR', 'alt', () => (openPath === undefined ? show(id) : close(id)))
   const head = useMemo(
     () => headOf({ pending_permissions, pending_edits, project_path }, openPath),
     [pending_permissions, pending_edits, project_path, openPath],
   )
   const edited = useMemo(() => changedFiles(c.messages, project_path), [c.messages, project_path])
-  const count = useMemo(
+  const counted = useMemo(
     () => reviewCount(edited, pending_edits, project_path),
     [edited, pending_edits, project_path],
   )
+  const count = useKept(counted, sameCount)
 
   useEffect(
     () =>
@@ -138,20 +156,17 @@ function Ready({ state }: { state: ConversationState }) {
 
   return (
     <>
-      <Header
-        conversation={c}
+      <CalmHeader
+        conversation={calm.conversation}
         provider={row?.label ?? c.row}
         stopping={stopping}
         sidecar={behindSidecar}
         count={count}
-        onFind={() => {
-          close(id)
-          setFinding(true)
-        }}
+        onFind={openFind}
       />
       {openPath === undefined ? (
         <>
-          <PlanPanel items={c.plan} onApprove={planReady ? () => approve('execute') : undefined} />
+          <CalmPlan items={c.plan} onApprove={planReady ? execute : undefined} />
           <TrimBar id={id} hidden={shown.hidden} />
           <Transcript
             key={id}
@@ -180,43 +195,37 @@ function Ready({ state }: { state: ConversationState }) {
         <FailedNote conversation={c} />
         {planReady && <PlanApproval conversationId={id} />}
         {openPath === undefined && (
-          <ReviewBar conversationId={id} count={count} behind={pending_permissions.length > 0} />
+          <CalmBar conversationId={id} count={count} behind={pending_permissions.length > 0} />
         )}
-        <WorktreeBar conversation={c} />
+        <CalmWorktree conversation={calm.conversation} />
         <CommentChips conversationId={id} comments={c.diff_comments} />
-        <Strip conversation={c} />
-        <Composer key={id} state={state} blocked={blocked} />
+        <CalmStrip conversation={calm.conversation} />
+        <CalmComposer key={id} state={calm} blocked={blocked} />
       </footer>
     </>
   )
 }
 
-/** Alt+R opens the review and closes it again; the physical key counts. */
-function useReviewKey(toggle: () => void): void {
+/**
+ * A chord of this pane, by the physical key. Ctrl+F because the browser's own
+ * search sees only what is near the view; an Alt chord is left to a field.
+ */
+function useChord(code: string, held: 'alt' | 'mod', act: () => void): void {
+  const newest = useRef(act)
+  useEffect(() => {
+    newest.current = act
+  })
   useEffect(() => {
     const onKey = (e: KeyboardEvent): void => {
-      if (e.defaultPrevented || !e.altKey || e.ctrlKey || e.metaKey || e.shiftKey) return
-      if (e.code !== 'KeyR' || isTyping(e.target)) return
+      if (e.defaultPrevented || e.shiftKey || e.code !== code) return
+      const mod = e.ctrlKey || e.metaKey
+      if (held === 'alt' ? !e.altKey || mod || isTyping(e.target) : e.altKey || !mod) return
       e.preventDefault()
-      toggle()
+      newest.current()
     }
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)
-  })
-}
-
-/** The browser's own search sees only what is near the view. */
-function useFindKey(open: () => void): void {
-  useEffect(() => {
-    const onKey = (e: KeyboardEvent): void => {
-      if (e.defaultPrevented || e.altKey || e.shiftKey || !(e.ctrlKey || e.metaKey)) return
-      if (e.code !== 'KeyF') return
-      e.preventDefault()
-      open()
-    }
-    document.addEventListener('keydown', onKey)
-    return () => document.removeEventListener('keydown', onKey)
-  })
+  }, [code, held])
 }
 
 /** One polite sentence for those who listen instead of look. */

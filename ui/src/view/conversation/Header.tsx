@@ -4,7 +4,7 @@ import type { Conversation } from '../../contract/model'
 import type { ReviewCount } from '../../store/review'
 import { markOf } from '../../store/sections'
 import { Icon } from '../Icon'
-import { useActions } from '../bench'
+import { useActions, useCurrent } from '../bench'
 import { Link } from '../Link'
 import { useNavigation } from '../navigate'
 import { DiffstatChip } from '../review/ReviewBar'
@@ -29,6 +29,12 @@ const statusWords = { active: 'Active', idle: 'Idle', done: 'Done', failed: 'Fai
 /** Who this is, how it stands, and everything that is done seldom. */
 export function Header({ conversation: c, provider, stopping, sidecar, count, onFind }: Props) {
   const { rename, archive, retry, changeModel, removePattern, say } = useActions()
+  const current = useCurrent()
+  // A running answer is in the newest state only.
+  const whole = (): Conversation => {
+    const opened = current().conversations[c.session_id]
+    return opened?.phase === 'ready' ? opened.state.conversation : c
+  }
   const { go } = useNavigation()
   const [renaming, setRenaming] = useState(false)
   const [deleting, setDeleting] = useState(false)
@@ -153,7 +159,7 @@ export function Header({ conversation: c, provider, stopping, sidecar, count, on
               className="mi"
               onSelect={() => {
                 void navigator.clipboard
-                  ?.writeText(plainTranscript(c))
+                  ?.writeText(plainTranscript(whole()))
                   .then(() => say('The transcript was copied.'))
               }}
             >
