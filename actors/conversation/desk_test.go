@@ -88,6 +88,7 @@ func (d *fakeDesk) Provision(_ context.Context, project string, id contract.Conv
 }
 
 func (d *fakeDesk) Look(_ context.Context, w contract.Worktree) contract.WorktreeStatus {
+	defer d.note("look")
 	s := d.status
 	s.Worktree = w
 	return s
@@ -199,6 +200,41 @@ func TestLaunch_WorktreeRefused(t *testing.T) {
 	d.provisionErr = nil
 	w.must(contract.MethodStart, p)
 	w.turn().close(contract.Done{})
+}
+
+// A worktree whose start was refused after all is taken back, but for one that
+// holds work (F33).
+func TestTakeBack(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		status contract.WorktreeStatus
+		want   int // Discards.
+	}{
+		{"clean", contract.WorktreeStatus{Exists: true, IsClean: true}, 1},
+		{"dirty", contract.WorktreeStatus{Exists: true}, 0},
+		{"commits", contract.WorktreeStatus{Exists: true, IsClean: true, Unmerged: 1}, 0},
+		{"not known", contract.WorktreeStatus{Exists: true, IsClean: true, Problem: "no git"}, 0},
+	} {
+		d := &fakeDesk{status: tc.status, gate: make(chan struct{})}
+		w := newDeskWorld(t, d)
+		w.wake("c-1")
+		answer := async(w, contract.MethodStart, worktreeStart(t))
+		w.until("provision", func() bool { return d.count("provision") == 1 })
+		if _, err := w.node.CallWithTimeout(msg.ConversationName("c-1"), msg.Drain{}, 10); err != nil {
+			t.Fatal(err)
+		}
+		close(d.gate)
+		if r := <-answer; r.Failure == nil || !strings.Contains(r.Failure.Message, "stopping") {
+			t.Fatalf("%s: %+v", tc.name, r)
+		}
+		w.until("a look", func() bool { return d.count("look") == 1 })
+		if tc.want == 1 {
+			w.until("taken back", func() bool { return d.count("discard pkt/c-1") == 1 })
+		} else if d.count("discard pkt/c-1") != 0 {
+			t.Errorf("%s: taken back", tc.name)
+		}
+	}
 }
 
 // What would be refused anyway makes no worktree.

@@ -186,7 +186,8 @@ func (a *actor) refuse(now time.Time, l launch, failure *contract.Failure) {
 }
 
 // takeBack removes a worktree that no conversation came to own: its start was
-// refused after all.
+// refused after all. One that holds work, left by a start that was cut short,
+// stays (F33).
 func (a *actor) takeBack(p *prepared) {
 	if p == nil || p.worktree == nil || a.core.rec != nil && len(a.core.rec.Worktree) > 0 {
 		return
@@ -196,7 +197,9 @@ func (a *actor) takeBack(p *prepared) {
 		defer func() { _ = recover() }() // What is left is found by its name.
 		ctx, stop := context.WithTimeout(context.Background(), besideLimit)
 		defer stop()
-		desk.Discard(ctx, w)
+		if s := desk.Look(ctx, w); s.IsClean && s.Problem == "" && s.Unmerged == 0 {
+			desk.Discard(ctx, w)
+		}
 	}()
 }
 

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const patience = time.Minute
 
 // repo is a repository with one commit on the branch main, in a folder whose
-// name has a space.
+// name has a space, a quote and a letter beyond ASCII (F81).
 type repo struct {
 	*Git
 	t   *testing.T
@@ -49,7 +49,7 @@ func bare(t *testing.T) *repo {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir = filepath.Join(dir, "my project")
+	dir = filepath.Join(dir, "a b \u00e7'x")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

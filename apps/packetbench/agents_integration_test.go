@@ -48,9 +48,9 @@ func (w *window) seen(key string) json.RawMessage {
 	}
 }
 
-// The life of a worktree through the doors: launched in it, worked in, a restart
-// of the service in between, landed, and the one of another conversation deleted
-// with what it held.
+// The life of a worktree through the doors: launched in it, worked in, a kill of
+// the service in between, after which what was not committed is still there
+// (F33), landed, and the one of another conversation deleted with what it held.
 func TestAgents_Worktree(t *testing.T) {
 	t.Parallel()
 	dir, git := repository(t)
