@@ -74,10 +74,14 @@ const (
 	MethodDiffComments      Method = "set_diff_comments"
 	MethodRemovePattern     Method = "remove_allow_pattern"
 	MethodTestKey           Method = "test_key"
+	MethodProjectDiff       Method = "get_project_diff"
 	MethodEngineSessions    Method = "list_engine_sessions"
 	MethodMCPPlan           Method = "acp_mcp_plan"
 	MethodProbeEngine       Method = "probe_engine"
 	MethodPinEngine         Method = "pin_engine"
+	MethodRestartTerminal   Method = "restart_terminal"
+	MethodTerminalPresets   Method = "list_terminal_presets"
+	MethodLog               Method = "get_log"
 )
 
 // Methods lists every method of every door.
@@ -96,8 +100,8 @@ var Methods = []Method{
 	MethodListProfiles, MethodSaveProfile, MethodCloneProfile, MethodDeleteProfile,
 	MethodDefaultProfile, MethodPromptLayers, MethodFork, MethodRestore, MethodExport,
 	MethodSearch, MethodListEdits, MethodGetEdit, MethodUndoEdit, MethodDiffComments,
-	MethodRemovePattern, MethodTestKey, MethodEngineSessions, MethodMCPPlan, MethodProbeEngine,
-	MethodPinEngine,
+	MethodRemovePattern, MethodTestKey, MethodProjectDiff, MethodEngineSessions, MethodMCPPlan, MethodProbeEngine,
+	MethodPinEngine, MethodRestartTerminal, MethodTerminalPresets, MethodLog,
 }
 
 // MonitorMethods are the ten that a monitor may call, and get_session, which

@@ -43,6 +43,14 @@ type (
 		BehindUpstream   int      `json:"behind_upstream"`
 		Warnings         []string `json:"warnings"`
 	}
+	// ProjectDiff answers get_project_diff: what is staged, else what is changed
+	// and tracked, as git writes it. Empty when nothing is. Truncated says that
+	// it was cut, at a line.
+	ProjectDiff struct {
+		Diff      string `json:"diff"`
+		Staged    bool   `json:"staged"`
+		Truncated bool   `json:"truncated"`
+	}
 	// ProjectMCP lists the MCP servers that a conversation of the project gets.
 	// An untrusted project's own servers are not among them.
 	ProjectMCP struct {

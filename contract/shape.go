@@ -32,7 +32,7 @@ var Shapes = []Shape{
 	{MethodSidecarStatus, Empty{}, SidecarStatus{}},
 	{MethodACPUsage, SessionParams{}, json.RawMessage(nil)},
 	{MethodTree, Empty{}, Tree{}},
-	{MethodListTerminals, Empty{}, json.RawMessage(nil)},
+	{MethodListTerminals, Empty{}, []Terminal(nil)},
 	{MethodStart, StartParams{}, StartResult{}},
 	{MethodSend, SendParams{}, SendResult{}},
 	{MethodCancel, SessionParams{}, Empty{}},
@@ -62,9 +62,9 @@ var Shapes = []Shape{
 	{MethodResetActor, ActorParams{}, ActorResult{}},
 	{MethodStopActor, ActorParams{}, ActorResult{}},
 	{MethodStartActor, ActorParams{}, ActorResult{}},
-	{MethodOpenTerminal, json.RawMessage(nil), json.RawMessage(nil)},
-	{MethodResizeTerminal, json.RawMessage(nil), Empty{}},
-	{MethodCloseTerminal, json.RawMessage(nil), Empty{}},
+	{MethodOpenTerminal, OpenTerminalParams{}, OpenTerminalResult{}},
+	{MethodResizeTerminal, ResizeTerminalParams{}, Empty{}},
+	{MethodCloseTerminal, TerminalParams{}, Empty{}},
 	{MethodFindFiles, FindFilesParams{}, FoundFiles{}},
 	{MethodListCommands, ProjectParams{}, []SlashCommand(nil)},
 	{MethodProject, ProjectParams{}, ProjectFacts{}},
@@ -89,10 +89,46 @@ var Shapes = []Shape{
 	{MethodDiffComments, DiffCommentsParams{}, Empty{}},
 	{MethodRemovePattern, RemovePatternParams{}, Empty{}},
 	{MethodTestKey, KeyTestParams{}, KeyTest{}},
+	{MethodProjectDiff, ProjectParams{}, ProjectDiff{}},
 	{MethodEngineSessions, EngineParams{}, EngineSessions{}},
 	{MethodMCPPlan, MCPPlanParams{}, MCPPlan{}},
 	{MethodProbeEngine, Empty{}, EngineProbe{}},
 	{MethodPinEngine, PinEngineParams{}, EngineProbe{}},
+	{MethodRestartTerminal, RestartTerminalParams{}, Terminal{}},
+	{MethodTerminalPresets, Empty{}, []TerminalPreset(nil)},
+	{MethodLog, LogLinesParams{}, LogLines{}},
+}
+
+// TerminalPayload says what one member of the terminal family carries, by a zero
+// value of the type.
+type TerminalPayload struct {
+	What    TerminalWhat
+	Payload any
+}
+
+// TerminalPayloads has one row for every member. Source: interface.md 3.
+var TerminalPayloads = []TerminalPayload{
+	{TerminalOpened, TerminalOpenedEvent{}},
+	{TerminalExited, TerminalExitedEvent{}},
+	{TerminalResized, TerminalResizedEvent{}},
+	{TerminalTitle, TerminalTitleEvent{}},
+	{TerminalClosed, TerminalClosedEvent{}},
+}
+
+// OpsPayload says what one member of the ops family carries, by a zero value of
+// the type.
+type OpsPayload struct {
+	What    OpsWhat
+	Payload any
+}
+
+// OpsPayloads has one row for every member. Source: interface.md 3.
+var OpsPayloads = []OpsPayload{
+	{OpsTreeChanged, Empty{}},
+	{OpsRestart, OpsRestartEvent{}},
+	{OpsLimitReached, OpsLimitEvent{}},
+	{OpsOverflow, OpsOverflowEvent{}},
+	{OpsAlarm, Alarm{}},
 }
 
 // WhatPayload says what one member of the second family carries, by a zero

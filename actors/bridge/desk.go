@@ -20,6 +20,8 @@ type Desk interface {
 	// Commands takes an empty path for the global ones alone.
 	Commands(project string) []contract.SlashCommand
 	Project(ctx context.Context, project string) contract.ProjectFacts
+	// Diff fails with an error whose text is for a person.
+	Diff(ctx context.Context, project string) (contract.ProjectDiff, error)
 	Export(c contract.Conversation, format contract.ExportFormat) (contract.Exported, error)
 	// TestKey fails with an error whose text is for a person, for a provider
 	// that cannot be tried.
@@ -31,6 +33,7 @@ var deskMethods = map[contract.Method]handler{
 	contract.MethodFindFiles:    findFiles,
 	contract.MethodListCommands: listCommands,
 	contract.MethodProject:      projectFacts,
+	contract.MethodProjectDiff:  projectDiff,
 	contract.MethodListProfiles: func(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failure) {
 		return d.profiles(msg.ListProfiles{})
 	},
@@ -89,6 +92,23 @@ func projectFacts(d *doors, _ caller, raw json.RawMessage) (any, *contract.Failu
 	ctx, cancel := context.WithTimeout(context.Background(), slow*time.Second)
 	defer cancel()
 	return d.opt.Desk.Project(ctx, p.ProjectPath), nil
+}
+
+func projectDiff(d *doors, _ caller, raw json.RawMessage) (any, *contract.Failure) {
+	p, failure := params[contract.ProjectParams](raw)
+	if failure == nil {
+		failure = folder(p.ProjectPath)
+	}
+	if failure != nil {
+		return nil, failure
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), slow*time.Second)
+	defer cancel()
+	diff, err := d.opt.Desk.Diff(ctx, p.ProjectPath)
+	if err != nil {
+		return nil, contract.Fail(contract.CodeConflict, "%s", err)
+	}
+	return diff, nil
 }
 
 // profiles asks the store.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,6 +26,13 @@ func (fakeDesk) Commands(project string) []contract.SlashCommand {
 
 func (fakeDesk) Project(_ context.Context, project string) contract.ProjectFacts {
 	return contract.ProjectFacts{Git: contract.ProjectGit{Branch: project}}
+}
+
+func (fakeDesk) Diff(_ context.Context, project string) (contract.ProjectDiff, error) {
+	if strings.HasSuffix(project, "/bad") {
+		return contract.ProjectDiff{}, errors.New("fatal: not a git repository")
+	}
+	return contract.ProjectDiff{Diff: project, Staged: true}, nil
 }
 
 func (fakeDesk) Export(c contract.Conversation, f contract.ExportFormat) (contract.Exported, error) {
@@ -50,6 +58,7 @@ func TestDesk(t *testing.T) {
 		{"find_files", fmt.Sprintf(`{"project_path":%q,"query":"ma"}`, dir), fmt.Sprintf(`{"paths":[%q,"ma"],"truncated":false}`, dir)},
 		{"list_commands", `{"project_path":""}`, `[{"name":"","description":"","body":"","source":""}]`},
 		{"get_project", fmt.Sprintf(`{"project_path":%q}`, dir), fmt.Sprintf(`"branch":%q`, dir)},
+		{"get_project_diff", fmt.Sprintf(`{"project_path":%q}`, dir), `"staged":true`},
 		{"list_profiles", `{}`, `{"profiles":[],"default":"msg.ListProfiles"}`},
 		{"save_profile", `{"profile":{"name":"x"}}`, `msg.SaveProfile`},
 		{"clone_profile", `{"id":"p"}`, `msg.CloneProfile`},
@@ -66,6 +75,20 @@ func TestDesk(t *testing.T) {
 	}
 }
 
+// What git refuses to say is a conflict in git's words, and no fault of a field.
+func TestDesk_NoDiff(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	bad := filepath.ToSlash(t.TempDir()) + "/bad"
+	if err := os.Mkdir(bad, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f := r.rpc(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"get_project_diff","params":{"project_path":%q}}`, bad))
+	if f.Error == nil || f.Error.Code != contract.CodeConflict || f.Error.Message != "fatal: not a git repository" {
+		t.Errorf("%+v", f.Error)
+	}
+}
+
 // What is refused names its field, before anybody is asked.
 func TestDesk_Refused(t *testing.T) {
 	t.Parallel()
@@ -75,6 +98,7 @@ func TestDesk_Refused(t *testing.T) {
 		{"find_files", `{"project_path":"here"}`, "project_path: "},
 		{"find_files", `{"project_path":"/no/such/folder/of/ours"}`, "project_path: /no/such"},
 		{"get_project", `{}`, "project_path: "},
+		{"get_project_diff", `{"project_path":"here"}`, "project_path: "},
 		{"list_commands", `{"project_path":"x"}`, "project_path: "},
 		{"save_profile", `{"profile":7}`, "profile: want an object"},
 		{"clone_profile", `{}`, "id: "},

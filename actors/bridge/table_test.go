@@ -37,6 +37,7 @@ var goodParams = map[contract.Method]string{
 	contract.MethodStopActor:         `{"name":"sidecar"}`,
 	contract.MethodStartActor:        `{"name":"sidecar"}`,
 	contract.MethodFindFiles:         `{"project_path":"/","query":"a"}`,
+	contract.MethodProjectDiff:       `{"project_path":"/"}`,
 	contract.MethodListCommands:      `{"project_path":"/"}`,
 	contract.MethodProject:           `{"project_path":"/"}`,
 	contract.MethodListProfiles:      `{}`,

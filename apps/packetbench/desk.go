@@ -115,6 +115,11 @@ func (d *desk) PullRequest(ctx context.Context, w contract.Worktree, title, body
 	return n, url, nil
 }
 
+// Diff is what a reviewer of a folder is shown.
+func (d *desk) Diff(ctx context.Context, dir string) (contract.ProjectDiff, error) {
+	return d.git.Diff(ctx, dir)
+}
+
 // FindFiles answers an @.
 func (d *desk) FindFiles(ctx context.Context, p contract.FindFilesParams) contract.FoundFiles {
 	return d.git.Find(ctx, p.ProjectPath, p.Query, p.Limit)

@@ -74,10 +74,14 @@ export const methods = [
   'set_diff_comments',
   'remove_allow_pattern',
   'test_key',
+  'get_project_diff',
   'list_engine_sessions',
   'acp_mcp_plan',
   'probe_engine',
   'pin_engine',
+  'restart_terminal',
+  'list_terminal_presets',
+  'get_log',
 ] as const
 
 /**
@@ -491,6 +495,8 @@ export interface Summary {
   worktree?: Worktree
   /** RetiredNotice is set for a row that is no longer offered. */
   retired_notice?: string
+  /** Health is there after something happened to it that a person should know. */
+  health?: Health
 }
 
 /** Attachment is an image of a user message, at most MaxImageBytes decoded. */
@@ -842,6 +848,12 @@ export const PatchGit = 'git'
 export const PatchMCP = 'mcp'
 
 export const PatchComments = 'diff_comments'
+
+/**
+ * PatchHealth is the key of an `updated` patch that carries a Health, or null
+ * when the mark is taken away.
+ */
+export const PatchHealth = 'health'
 
 /**
  * PatchEdits is the key of an `updated` patch, true, that tells a window that a
@@ -1339,6 +1351,157 @@ export const coreKinds: readonly Kind[] = [
   'error',
 ]
 
+// ops.go
+
+/**
+ * TreeRates are short histories of one node, oldest first, one value for each
+ * SampleEvery seconds: messages a second that came and went, and the mailbox.
+ * They are there while somebody looks at the tree, and for nodes that have done
+ * anything meanwhile.
+ */
+export interface TreeRates {
+  sample_every: number
+  in: number[]
+  out: number[]
+  mailbox: number[]
+}
+
+/** Every value of AlarmKind. */
+export const alarmKindValues = [
+  'mailbox',
+  'waiting',
+  'zombie',
+  'limit',
+] as const
+
+/** AlarmKind is what is wrong with an actor. */
+export type AlarmKind = (typeof alarmKindValues)[number]
+
+/**
+ * Alarm is one thing that somebody should look at. It is the payload of
+ * ops.alarm too, with Over set when it has ended.
+ */
+export interface Alarm {
+  actor: string
+  kind: AlarmKind
+  text: string
+  since: string
+  over?: boolean
+}
+
+/**
+ * SubjectCount is how many events of one kind were published since the start of
+ * the service, such as "api-agent.chunk".
+ */
+export interface SubjectCount {
+  subject: string
+  count: number
+}
+
+/** LogFacts is the event log as it stands. */
+export interface LogFacts {
+  up: boolean
+  /** First and Last are sequence numbers, Bytes the size on disk. */
+  first: number
+  last: number
+  bytes: number
+  max_bytes: number
+  in_flight: number
+  waiting: number
+  subjects: SubjectCount[]
+}
+
+/**
+ * WindowFacts is one connected window or event stream. Lag is how many events
+ * it is behind the log.
+ */
+export interface WindowFacts {
+  viewer: string
+  role: Client
+  kind: string
+  remote: string
+  subscriptions: number
+  lag: number
+  connected_s: number
+}
+
+/** HouseFacts is what stands beside the tree. */
+export interface HouseFacts {
+  log: LogFacts
+  windows: WindowFacts[]
+  alarms: Alarm[]
+  /** Awake conversations run, Stored are all that are listed. */
+  awake: number
+  stored: number
+  actors: number
+  sidecar: SidecarStatus
+  /**
+   * MemoryBytes is the resident memory of the service, ChildBytes that of the
+   * programs that it runs; 0 where the system does not tell.
+   */
+  memory_bytes: number
+  child_bytes: number
+  goroutines: number
+}
+
+/**
+ * LogLinesParams asks for lines of the service's text log: the newest, or those
+ * behind After.
+ */
+export interface LogLinesParams {
+  /** After is the number of the last line that is known; 0 asks for the newest. */
+  after?: number
+  /** Limit is at most 1,000; 0 means 200. */
+  limit?: number
+  /** Level is the least level: debug, info, warn or error; empty means all. */
+  level?: string
+  /**
+   * Actor keeps the lines of one registered name; Contains those that hold a
+   * text anywhere.
+   */
+  actor?: string
+  contains?: string
+}
+
+/** LogLine is one line of the text log. */
+export interface LogLine {
+  n: number
+  time: string
+  level: string
+  text: string
+  /** Fields are the rest of the line, a JSON object. */
+  fields: unknown
+}
+
+/**
+ * LogLines answers get_log. Last is the number of the newest line there is,
+ * whatever was asked for; Skipped says that lines behind After are not held any
+ * more.
+ */
+export interface LogLines {
+  lines: LogLine[]
+  last: number
+  skipped: boolean
+  /** File is where all of it is kept. */
+  file: string
+}
+
+/** Every value of HealthState. */
+export const healthStateValues = [
+  'restarted',
+  'down',
+] as const
+
+/** HealthState is the mark of a conversation that something happened to. */
+export type HealthState = (typeof healthStateValues)[number]
+
+/** Health says what happened to a conversation, what was lost and what was kept. */
+export interface Health {
+  state: HealthState
+  text: string
+  at: string
+}
+
 // profile.go
 
 /**
@@ -1476,6 +1639,17 @@ export interface ProjectGit {
   ahead_upstream: number
   behind_upstream: number
   warnings: string[]
+}
+
+/**
+ * ProjectDiff answers get_project_diff: what is staged, else what is changed
+ * and tracked, as git writes it. Empty when nothing is. Truncated says that
+ * it was cut, at a line.
+ */
+export interface ProjectDiff {
+  diff: string
+  staged: boolean
+  truncated: boolean
 }
 
 /**
@@ -2106,6 +2280,7 @@ export const terminalWhatValues = [
   'exited',
   'resized',
   'title',
+  'closed',
 ] as const
 
 /** TerminalWhat names one subject of terminal.<what>.<id>. */
@@ -2117,6 +2292,7 @@ export const opsWhatValues = [
   'restart',
   'limit-reached',
   'overflow',
+  'alarm',
 ] as const
 
 /** OpsWhat names one subject of ops.<what>. */
@@ -2127,6 +2303,166 @@ export const CommandPattern = 'command.>'
 
 /** OpsPattern matches every subject of the ops family. */
 export const OpsPattern = 'ops.>'
+
+// terminal.go
+
+/** Every value of TerminalState. */
+export const terminalStateValues = [
+  'starting',
+  'running',
+  'ended',
+] as const
+
+/** TerminalState is what a terminal does. */
+export type TerminalState = (typeof terminalStateValues)[number]
+
+/** Every value of PresetKind. */
+export const presetKindValues = [
+  'agent',
+  'shell',
+] as const
+
+/**
+ * PresetKind tells the agents among what can be opened in a terminal from the
+ * shells.
+ */
+export type PresetKind = (typeof presetKindValues)[number]
+
+/**
+ * MaxTerminalArgs is how many arguments a terminal's program may be given.
+ * Source: ui.md 15.
+ */
+export const MaxTerminalArgs = 32
+
+/**
+ * MaxTerminalInput is the largest input frame of the terminal stream in bytes,
+ * its type byte not counted; a longer paste is cut into several. Source: ui.md 15.
+ */
+export const MaxTerminalInput = 65536
+
+/**
+ * OpenTerminalParams starts a program in a terminal. Without a command it is
+ * the person's shell, without an id a new one is made. Cwd is an absolute
+ * folder; empty or "/" is a scratch folder of the service. Env is added to
+ * the service's own environment, which holds no key of a provider then.
+ */
+export interface OpenTerminalParams {
+  terminal_id?: TerminalID
+  command?: string
+  args?: string[]
+  cwd: string
+  env?: { [key: string]: string }
+  cols: number
+  rows: number
+}
+
+/** OpenTerminalResult answers open_terminal. */
+export interface OpenTerminalResult {
+  terminal_id: TerminalID
+}
+
+/** TerminalParams names one terminal. */
+export interface TerminalParams {
+  terminal_id: TerminalID
+}
+
+/**
+ * ResizeTerminalParams sets a terminal's size. It always counts, whoever
+ * owns the size; the frames of a window count only from the owner.
+ */
+export interface ResizeTerminalParams {
+  terminal_id: TerminalID
+  cols: number
+  rows: number
+}
+
+/**
+ * RestartTerminalParams ends what runs in a terminal and starts it again in
+ * place, or another program when a command is given; then args, cwd and env
+ * are those of open_terminal.
+ */
+export interface RestartTerminalParams {
+  terminal_id: TerminalID
+  command?: string
+  args?: string[]
+  cwd?: string
+  env?: { [key: string]: string }
+}
+
+/** Terminal is what list_terminals tells of one. */
+export interface Terminal {
+  terminal_id: TerminalID
+  command: string
+  args: string[]
+  cwd: string
+  state: TerminalState
+  /** ChildPID is the OS process of the program, 0 when none runs. */
+  child_pid: number
+  cols: number
+  rows: number
+  title: string
+  /**
+   * ExitCode is null while the program runs. It is -1 after a signal,
+   * whose name is Signal then, and after a stop of the service.
+   */
+  exit_code: number | null
+  signal: string | null
+  /**
+   * Offset is the number of bytes that the terminal has put out, Viewers
+   * how many look on.
+   */
+  offset: number
+  viewers: number
+  started: string
+}
+
+/** TerminalPreset is a program that was found on PATH and may be opened. */
+export interface TerminalPreset {
+  id: string
+  label: string
+  kind: PresetKind
+  /** Command is for open_terminal; Path is where it was found. */
+  command: string
+  args: string[]
+  path: string
+  /** Default is set for the person's own shell. */
+  default: boolean
+}
+
+/**
+ * TerminalOpenedEvent says that a program has begun, also after a restart in
+ * place.
+ */
+export interface TerminalOpenedEvent {
+  command: string
+  args: string[]
+  cwd: string
+  cols: number
+  rows: number
+}
+
+/**
+ * TerminalExitedEvent says how it ended: Signal is a name such as SIGTERM or
+ * null.
+ */
+export interface TerminalExitedEvent {
+  exit_code: number
+  signal: string | null
+}
+
+/** TerminalResizedEvent is the size in force. */
+export interface TerminalResizedEvent {
+  cols: number
+  rows: number
+}
+
+/** TerminalTitleEvent is the title that the program has set. */
+export interface TerminalTitleEvent {
+  title: string
+}
+
+/** TerminalClosedEvent says that the terminal is gone. */
+export type TerminalClosedEvent = { readonly [key: string]: never }
 
 // tree.go
 
@@ -2150,6 +2486,8 @@ export interface TreeNode {
   links: number
   monitors: number
   last_reason?: string
+  rates?: TreeRates
+  alarms?: AlarmKind[]
   detail?: unknown
   children: TreeNode[]
 }
@@ -2159,6 +2497,8 @@ export interface Tree {
   boot_id: string
   time: string
   root: TreeNode
+  /** House is there for whoever asks through a door. */
+  house?: HouseFacts
 }
 
 /** OpsRestartEvent is the payload of ops.restart. */
@@ -2175,6 +2515,15 @@ export interface OpsRestartEvent {
 export interface OpsLimitEvent {
   supervisor: string
   actor?: string
+}
+
+/**
+ * OpsOverflowEvent is the payload of ops.overflow: a message for Actor was given
+ * up because its mailbox stayed full.
+ */
+export interface OpsOverflowEvent {
+  actor: string
+  message: string
 }
 
 // version.go
@@ -2233,7 +2582,7 @@ export interface Commands {
   get_sidecar_status: { params: Empty; result: SidecarStatus }
   acp_session_usage: { params: SessionParams; result: unknown }
   get_tree: { params: Empty; result: Tree }
-  list_terminals: { params: Empty; result: unknown }
+  list_terminals: { params: Empty; result: Terminal[] }
   start_api_agent_session: { params: StartParams; result: StartResult }
   send_api_agent_message: { params: SendParams; result: SendResult }
   cancel_api_agent_session: { params: SessionParams; result: Empty }
@@ -2263,9 +2612,9 @@ export interface Commands {
   reset_actor: { params: ActorParams; result: ActorResult }
   stop_actor: { params: ActorParams; result: ActorResult }
   start_actor: { params: ActorParams; result: ActorResult }
-  open_terminal: { params: unknown; result: unknown }
-  resize_terminal: { params: unknown; result: Empty }
-  close_terminal: { params: unknown; result: Empty }
+  open_terminal: { params: OpenTerminalParams; result: OpenTerminalResult }
+  resize_terminal: { params: ResizeTerminalParams; result: Empty }
+  close_terminal: { params: TerminalParams; result: Empty }
   find_files: { params: FindFilesParams; result: FoundFiles }
   list_commands: { params: ProjectParams; result: SlashCommand[] }
   get_project: { params: ProjectParams; result: ProjectFacts }
@@ -2290,8 +2639,12 @@ export interface Commands {
   set_diff_comments: { params: DiffCommentsParams; result: Empty }
   remove_allow_pattern: { params: RemovePatternParams; result: Empty }
   test_key: { params: KeyTestParams; result: KeyTest }
+  get_project_diff: { params: ProjectParams; result: ProjectDiff }
   list_engine_sessions: { params: EngineParams; result: EngineSessions }
   acp_mcp_plan: { params: MCPPlanParams; result: MCPPlan }
   probe_engine: { params: Empty; result: EngineProbe }
   pin_engine: { params: PinEngineParams; result: EngineProbe }
+  restart_terminal: { params: RestartTerminalParams; result: Terminal }
+  list_terminal_presets: { params: Empty; result: TerminalPreset[] }
+  get_log: { params: LogLinesParams; result: LogLines }
 }
