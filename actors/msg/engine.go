@@ -22,3 +22,14 @@ type EngineFacts struct {
 	Modes []contract.PermissionMode
 	Plan  bool
 }
+
+// EngineSessions is a Call to acp:<name>: the sessions that the engine holds.
+// An engine that does not run is started for it. The answer is
+// EngineSessionList, within 40 s.
+type EngineSessions struct{}
+
+// EngineSessionList answers EngineSessions. Failure is nil on success.
+type EngineSessionList struct {
+	contract.EngineSessions
+	Failure *contract.Failure
+}
