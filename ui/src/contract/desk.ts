@@ -7,6 +7,7 @@ import type {
   Exported,
   KeyTest,
   Profile,
+  ProjectDiff,
   ProjectFacts,
   PromptLayers,
   SearchHit,
@@ -217,4 +218,9 @@ export function readExported(v: unknown): Exported {
     media_type: str(r.media_type),
     content: str(r.content),
   }
+}
+
+export function readDiff(v: unknown): ProjectDiff {
+  const r = rec(v)
+  return { diff: str(r.diff), staged: bool(r.staged), truncated: bool(r.truncated) }
 }

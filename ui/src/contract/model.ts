@@ -25,7 +25,7 @@ import type {
 type Filled<T, K extends keyof T = never> = Required<Omit<T, K>> & Pick<T, K>
 
 /** One row of the list. */
-export type Summary = Filled<wire.Summary, 'parent_session_id' | 'worktree'>
+export type Summary = Filled<wire.Summary, 'parent_session_id' | 'worktree' | 'health'>
 
 export type ContextUse = Filled<wire.ContextUse>
 

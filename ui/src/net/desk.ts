@@ -7,6 +7,7 @@ import type {
   ExportFormat,
   KeyTest,
   Profile,
+  ProjectDiff,
   ProjectFacts,
   PromptLayers,
   SearchResult,
@@ -18,6 +19,7 @@ import {
   readAppSettings,
   readCommands,
   readConfirm,
+  readDiff,
   readExported,
   readKeyTest,
   readLayers,
@@ -37,6 +39,7 @@ export interface DeskCommands {
   findFiles: (project: string, query: string) => Promise<string[]>
   listCommands: (project: string) => Promise<FileCommand[]>
   getProject: (project: string) => Promise<ProjectFacts>
+  projectDiff: (project: string) => Promise<ProjectDiff>
   trustProject: (project: string, trusted: boolean) => Promise<void>
   listProfiles: () => Promise<ProfileList>
   saveProfile: (profile: Profile) => Promise<ProfileList>
@@ -67,6 +70,7 @@ export function createDeskCommands(link: Pick<Link, 'call'>): DeskCommands {
     listCommands: async (project_path) =>
       readCommands(await ask('list_commands', { project_path })),
     getProject: async (project_path) => readProject(await ask('get_project', { project_path })),
+    projectDiff: async (project_path) => readDiff(await ask('get_project_diff', { project_path })),
     trustProject: async (project_path, trusted) => {
       await ask('trust_project', { project_path, trusted })
     },

@@ -9,6 +9,7 @@ import type {
   ExportFormat,
   KeyTest,
   Profile,
+  ProjectDiff,
   ProjectFacts,
   PromptLayers,
   SearchResult,
@@ -51,6 +52,8 @@ export interface DeskActions {
   /** The Markdown commands of a project and of the person. */
   listCommands: (project: string) => Promise<FileCommand[]>
   reloadProject: (path: string) => void
+  /** What is staged, else changed, in a folder; a string is why not. */
+  projectDiff: (path: string) => Promise<ProjectDiff | string>
   /** Answers the one question that a new project raises. */
   trustProject: (path: string, trusted: boolean) => void
   reloadProfiles: () => void
@@ -189,6 +192,7 @@ export function createDesk(c: Context): {
         .then((facts) => c.set((s) => ({ projects: { ...s.projects, [path]: facts } })))
         .catch(() => undefined)
     },
+    projectDiff: (path) => c.commands.projectDiff(path).catch((e: unknown) => sentence(e)),
     trustProject: (path, trusted) => {
       c.commands
         .trustProject(path, trusted)

@@ -274,30 +274,33 @@ describe('the command popover', () => {
     })
     expect(went[0]).toMatchObject({ view: 'agents', screen: 'conversation' })
   })
-  it('/review starts the Reviewer, and says when there is nothing to review', async () => {
-    const git = {
-      is_git_repo: true,
-      branch: 'main',
-      has_upstream: false,
-      is_clean: true,
-      uncommitted_count: 0,
-      staged_count: 0,
-      ahead_upstream: 0,
-      behind_upstream: 0,
-      warnings: [],
-    }
-    const clean = compose({ git })
+  it('/review gives the Reviewer the diff, and says when there is none', async () => {
+    const diff = { diff: '', staged: true, truncated: false }
+    const clean = compose({}, { projectDiff: () => Promise.resolve(diff) })
     await run('review')
-    expect(clean.noted.map((n) => n.name)).toContain('say')
+    await waitFor(() => expect(clean.noted.map((n) => n.name)).toContain('say'))
     expect(clean.noted.filter((n) => n.name === 'start')).toEqual([])
     clean.unmount()
-    const { noted } = compose({ git: { ...git, is_clean: false, staged_count: 1 } })
+    const { noted } = compose(
+      {},
+      { projectDiff: () => Promise.resolve({ ...diff, diff: '+a\n+```\n' }) },
+    )
     await run('review')
     await waitFor(() => expect(noted.map((n) => n.name)).toContain('start'))
-    expect(noted.find((n) => n.name === 'start')?.args[0]).toMatchObject({
-      profile: 'builtin-reviewer',
-      plan_mode: true,
-    })
+    const request = noted.find((n) => n.name === 'start')?.args[0] as { initial_message: string }
+    expect(request).toMatchObject({ profile: 'builtin-reviewer', plan_mode: true })
+    expect(request.initial_message).toContain('Review the staged diff below.')
+    expect(request.initial_message).toContain('````diff\n+a\n+```\n````')
+  })
+  it('/review says in git’s words why there is no diff', async () => {
+    const { noted } = compose(
+      {},
+      { projectDiff: () => Promise.resolve('fatal: not a git repository') },
+    )
+    await run('review')
+    await waitFor(() =>
+      expect(noted.find((n) => n.name === 'say')?.args[0]).toBe('fatal: not a git repository'),
+    )
   })
 })
 

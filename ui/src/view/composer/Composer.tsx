@@ -1,4 +1,5 @@
 import { useMemo, useRef, useState } from 'react'
+import type { ProjectDiff } from '../../contract/gen'
 import { ProfileReviewer } from '../../contract/gen'
 import type { BuiltinId } from '../../store/completion'
 import { placeholder } from '../../store/completion'
@@ -19,8 +20,22 @@ import { useCommands } from './useCommands'
 /** How many messages `/compact` leaves in view. Source: ui.md 5.3. */
 const compactKeep = 4
 
-const reviewTask =
-  'Review the changes of this project that are not committed yet. Report findings by priority, with file and line; change nothing.'
+/** What the Reviewer is asked: it cannot run git, so the diff comes with it. */
+export function reviewTask(diff: ProjectDiff): string {
+  return [
+    `Review ${diff.staged ? 'the staged diff' : 'the changes that are not staged yet'} below. Report findings by priority, with file and line; change nothing.`,
+    ...(diff.truncated ? ['The diff was cut; read the files for the rest.'] : []),
+    '',
+    // Longer than any fence inside, so that none of them ends it.
+    ...fenced(diff.diff),
+  ].join('\n')
+}
+
+function fenced(text: string): string[] {
+  const longest = Math.max(0, ...(text.match(/`{3,}/g) ?? []).map((run) => run.length))
+  const fence = '`'.repeat(Math.max(3, longest + 1))
+  return [`${fence}diff`, text.trimEnd(), fence]
+}
 
 interface Props {
   state: ConversationState
@@ -86,11 +101,13 @@ export function Composer({ state, blocked }: Props) {
   }
 
   const review = async (): Promise<void> => {
-    if (c.git && c.git.is_clean && c.git.staged_count === 0) {
-      actions.say('There is nothing to review: the project has no uncommitted change.')
-      return
+    const diff = await actions.projectDiff(c.project_path)
+    if (typeof diff === 'string') actions.say(diff, 'error')
+    else if (diff.diff === '') {
+      actions.say('There is nothing to review: nothing is staged or changed in this project.')
+    } else {
+      await sibling({ profile: ProfileReviewer, message: reviewTask(diff), planMode: true })
     }
-    await sibling({ profile: ProfileReviewer, message: reviewTask, planMode: true })
   }
 
   const runBuiltin = (command: BuiltinId): void => {
