@@ -66,6 +66,14 @@ describe('installAnswerKeys', () => {
     press('y')
     expect(answers).toEqual([])
   })
+  it('marks the page while a field has the focus, so that the keys are not offered', () => {
+    const field = document.createElement('input')
+    document.body.append(field)
+    field.focus()
+    expect(document.body.hasAttribute('data-typing')).toBe(true)
+    field.blur()
+    expect(document.body.hasAttribute('data-typing')).toBe(false)
+  })
   it('is gone after its disposer', () => {
     dispose()
     press('y')

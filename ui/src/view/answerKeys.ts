@@ -34,6 +34,18 @@ export function installAnswerKeys(
     e.preventDefault()
     answer(next, yes)
   }
+  // A mark instead of a selector that looks for the focus: that one would be
+  // matched again for every word that is drawn.
+  const onFocus = (): void => {
+    doc.body.toggleAttribute('data-typing', isTyping(doc.activeElement))
+  }
+  onFocus()
   doc.addEventListener('keydown', onKey)
-  return () => doc.removeEventListener('keydown', onKey)
+  doc.addEventListener('focusin', onFocus)
+  doc.addEventListener('focusout', onFocus)
+  return () => {
+    doc.removeEventListener('keydown', onKey)
+    doc.removeEventListener('focusin', onFocus)
+    doc.removeEventListener('focusout', onFocus)
+  }
 }

@@ -110,6 +110,9 @@ function Ready({ state }: { state: ConversationState }) {
     () => headOf({ pending_permissions, pending_edits, project_path }, openPath),
     [pending_permissions, pending_edits, project_path, openPath],
   )
+  // In the review the card is out of sight: a letter meant for a hunk must not
+  // answer it.
+  const passive = openPath !== undefined && head?.kind === 'permission'
   const edited = useMemo(() => changedFiles(c.messages, project_path), [c.messages, project_path])
   const counted = useMemo(
     () => reviewCount(edited, pending_edits, project_path),
@@ -121,9 +124,7 @@ function Ready({ state }: { state: ConversationState }) {
     () =>
       installAnswerKeys(
         document,
-        // In the review the card is out of sight: a letter meant for a hunk must
-        // not answer it.
-        () => (openPath !== undefined && head?.kind === 'permission' ? undefined : head),
+        () => (passive ? undefined : head),
         (h, yes) => {
           if (h.kind === 'permission') {
             answer(id, h.id, yes ? 'allow_once' : 'deny')
@@ -133,7 +134,7 @@ function Ready({ state }: { state: ConversationState }) {
           if (edit) answerEdit(edit, yes)
         },
       ),
-    [head, id, openPath, pending_edits, answer, answerEdit],
+    [head, id, passive, pending_edits, answer, answerEdit],
   )
 
   const blocked = (() => {
@@ -184,7 +185,7 @@ function Ready({ state }: { state: ConversationState }) {
         </ErrorBoundary>
       )}
       <LiveStatus state={state} stopping={stopping} />
-      <footer className="stack">
+      <footer className={passive ? 'stack passive' : 'stack'}>
         {c.retired_notice !== '' && (
           <p className="note amber mb-2" role="note">
             <Icon name="info" className="i-s" />
