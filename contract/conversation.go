@@ -127,6 +127,8 @@ type Summary struct {
 	Worktree        *Worktree       `json:"worktree,omitempty"`
 	// RetiredNotice is set for a row that is no longer offered.
 	RetiredNotice string `json:"retired_notice,omitempty"`
+	// Health is there after something happened to it that a person should know.
+	Health *Health `json:"health,omitempty"`
 }
 
 // Attachment is an image of a user message, at most MaxImageBytes decoded.
@@ -450,6 +452,10 @@ const (
 	PatchMCP      = "mcp"
 	PatchComments = "diff_comments"
 )
+
+// PatchHealth is the key of an `updated` patch that carries a Health; HealthOK
+// takes the mark away.
+const PatchHealth = "health"
 
 // PatchEdits is the key of an `updated` patch, true, that tells a window that a
 // file was restored: what list_edits answers has changed without a turn.

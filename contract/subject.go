@@ -62,6 +62,8 @@ const (
 	TerminalExited  TerminalWhat = "exited"
 	TerminalResized TerminalWhat = "resized"
 	TerminalTitle   TerminalWhat = "title"
+	// TerminalClosed: the terminal is gone, by a person or by a fault.
+	TerminalClosed TerminalWhat = "closed"
 )
 
 // OpsWhat names one subject of ops.<what>.
@@ -73,6 +75,8 @@ const (
 	OpsRestart      OpsWhat = "restart"
 	OpsLimitReached OpsWhat = "limit-reached"
 	OpsOverflow     OpsWhat = "overflow"
+	// OpsAlarm begins or ends an Alarm.
+	OpsAlarm OpsWhat = "alarm"
 )
 
 // Subject returns the bus subject of one event, "api-agent.<kind>.<id>".

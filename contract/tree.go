@@ -25,6 +25,8 @@ type TreeNode struct {
 	Links            int             `json:"links"`
 	Monitors         int             `json:"monitors"`
 	LastReason       string          `json:"last_reason,omitempty"`
+	Rates            *TreeRates      `json:"rates,omitempty"`
+	Alarms           []AlarmKind     `json:"alarms,omitempty"`
 	Detail           json.RawMessage `json:"detail,omitempty"`
 	Children         []TreeNode      `json:"children"`
 }
@@ -34,6 +36,8 @@ type Tree struct {
 	BootID string    `json:"boot_id"`
 	Time   time.Time `json:"time"`
 	Root   TreeNode  `json:"root"`
+	// House is there for whoever asks through a door.
+	House *HouseFacts `json:"house,omitempty"`
 }
 
 // OpsRestartEvent is the payload of ops.restart.
@@ -48,4 +52,11 @@ type OpsRestartEvent struct {
 type OpsLimitEvent struct {
 	Supervisor string `json:"supervisor"`
 	Actor      string `json:"actor,omitempty"`
+}
+
+// OpsOverflowEvent is the payload of ops.overflow: a message for Actor was given
+// up because its mailbox stayed full.
+type OpsOverflowEvent struct {
+	Actor   string `json:"actor"`
+	Message string `json:"message"`
 }

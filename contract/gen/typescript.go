@@ -372,13 +372,19 @@ func (w *writer) unions() error {
 		}
 		fmt.Fprintf(&w.b, "  | { kind: %s; payload: %s }\n", quote(kind), p)
 	}
-	members, err := w.rows("WhatPayloads", "What", 2)
-	if err != nil {
-		return err
-	}
-	w.b.WriteString("\n/** One member of the second family with its payload, told apart by `what`. */\nexport type ConversationEvent =\n")
-	for _, m := range members {
-		fmt.Fprintf(&w.b, "  | { what: %s; payload: %s }\n", quote(m[0]), m[1])
+	for _, f := range []struct{ table, of, name, doc string }{
+		{"WhatPayloads", "What", "ConversationEvent", "the second family"},
+		{"TerminalPayloads", "TerminalWhat", "TerminalEvent", "the terminal family"},
+		{"OpsPayloads", "OpsWhat", "OpsEvent", "the ops family"},
+	} {
+		members, err := w.rows(f.table, f.of, 2)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&w.b, "\n/** One member of %s with its payload, told apart by `what`. */\nexport type %s =\n", f.doc, f.name)
+		for _, m := range members {
+			fmt.Fprintf(&w.b, "  | { what: %s; payload: %s }\n", quote(m[0]), m[1])
+		}
 	}
 	commands, err := w.rows("Shapes", "Method", 3)
 	if err != nil {

@@ -91,6 +91,22 @@ export const whatValues = [
 /** What is the second family. */
 export type What = (typeof whatValues)[number]
 
+/** Every value of TerminalWhat. */
+export const terminalWhatValues = [
+  'open',
+] as const
+
+/** TerminalWhat and OpsWhat are two more families. */
+export type TerminalWhat = (typeof terminalWhatValues)[number]
+
+/** Every value of OpsWhat. */
+export const opsWhatValues = [
+  'sick',
+] as const
+
+/** OpsWhat is the last one. */
+export type OpsWhat = (typeof opsWhatValues)[number]
+
 /** Every value of Method. */
 export const methodValues = [
   'get_it',
@@ -110,6 +126,14 @@ export type AgentEvent =
 /** One member of the second family with its payload, told apart by `what`. */
 export type ConversationEvent =
   | { what: 'new'; payload: Patch }
+
+/** One member of the terminal family with its payload, told apart by `what`. */
+export type TerminalEvent =
+  | { what: 'open'; payload: Empty }
+
+/** One member of the ops family with its payload, told apart by `what`. */
+export type OpsEvent =
+  | { what: 'sick'; payload: Patch }
 
 /** What each method takes and answers. */
 export interface Commands {

@@ -850,8 +850,8 @@ export const PatchMCP = 'mcp'
 export const PatchComments = 'diff_comments'
 
 /**
- * PatchHealth is the key of an `updated` patch that carries a Health, or null
- * when the mark is taken away.
+ * PatchHealth is the key of an `updated` patch that carries a Health; HealthOK
+ * takes the mark away.
  */
 export const PatchHealth = 'health'
 
@@ -1488,6 +1488,7 @@ export interface LogLines {
 
 /** Every value of HealthState. */
 export const healthStateValues = [
+  'ok',
   'restarted',
   'down',
 ] as const
@@ -2569,6 +2570,22 @@ export type ConversationEvent =
   | { what: 'queue-changed'; payload: QueueChanged }
   | { what: 'posture-changed'; payload: Posture }
   | { what: 'notice'; payload: Notice }
+
+/** One member of the terminal family with its payload, told apart by `what`. */
+export type TerminalEvent =
+  | { what: 'opened'; payload: TerminalOpenedEvent }
+  | { what: 'exited'; payload: TerminalExitedEvent }
+  | { what: 'resized'; payload: TerminalResizedEvent }
+  | { what: 'title'; payload: TerminalTitleEvent }
+  | { what: 'closed'; payload: TerminalClosedEvent }
+
+/** One member of the ops family with its payload, told apart by `what`. */
+export type OpsEvent =
+  | { what: 'tree-changed'; payload: Empty }
+  | { what: 'restart'; payload: OpsRestartEvent }
+  | { what: 'limit-reached'; payload: OpsLimitEvent }
+  | { what: 'overflow'; payload: OpsOverflowEvent }
+  | { what: 'alarm'; payload: Alarm }
 
 /** What each method takes and answers. */
 export interface Commands {

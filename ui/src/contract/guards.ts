@@ -5,6 +5,7 @@
 import type {
   AttachmentInfo,
   DiffComment,
+  Health,
   KeyInfo,
   MCPSource,
   PlanItem,
@@ -23,6 +24,7 @@ import {
   diffSideValues,
   editDecisionValues,
   editStateValues,
+  healthStateValues,
   kinds,
   levelValues,
   outcomeValues,
@@ -109,9 +111,16 @@ export function readWorktree(v: unknown): Worktree | undefined {
   }
 }
 
+/** The mark of what happened to a conversation; `ok` takes an earlier one away. */
+export function readHealth(v: unknown): Health | undefined {
+  if (!isRecord(v)) return undefined
+  return { state: oneOf(v.state, healthStateValues, 'ok'), text: str(v.text), at: str(v.at) }
+}
+
 export function readSummary(v: unknown): Summary {
   const r = rec(v)
   const worktree = readWorktree(r.worktree)
+  const health = readHealth(r.health)
   return {
     session_id: str(r.session_id),
     title: str(r.title),
@@ -128,6 +137,7 @@ export function readSummary(v: unknown): Summary {
     queued: num(r.queued),
     retired_notice: str(r.retired_notice),
     ...(worktree && { worktree }),
+    ...(health && { health }),
     ...optional('parent_session_id', r.parent_session_id),
   }
 }

@@ -116,6 +116,16 @@ type What string
 
 const WhatNew What = "new"
 
+// TerminalWhat and OpsWhat are two more families.
+type TerminalWhat string
+
+const TerminalOpen TerminalWhat = "open"
+
+// OpsWhat is the last one.
+type OpsWhat string
+
+const OpsSick OpsWhat = "sick"
+
 // Method is what is called.
 type Method string
 
@@ -129,6 +139,20 @@ var WhatPayloads = []struct {
 	Payload any
 }{
 	{WhatNew, Patch{}},
+}
+
+var TerminalPayloads = []struct {
+	What    TerminalWhat
+	Payload any
+}{
+	{TerminalOpen, Empty{}},
+}
+
+var OpsPayloads = []struct {
+	What    OpsWhat
+	Payload any
+}{
+	{OpsSick, Patch{}},
 }
 
 var Shapes = []struct {
