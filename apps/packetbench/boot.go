@@ -106,6 +106,7 @@ var steps = []step{
 	{name: "ops", start: (*service).startOps},
 	{name: "edge", start: (*service).startEdge, stop: (*service).drainEdge, most: time.Second},
 	{name: "run file", start: (*service).announce, stop: (*service).retract, most: time.Second},
+	{name: "worktrees", start: (*service).reportWorktrees},
 	{name: "key watch", start: (*service).watchKeys, stop: (*service).unwatchKeys, most: time.Second},
 }
 

@@ -7,6 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -279,5 +282,28 @@ func TestFileName(t *testing.T) {
 		if got := fileName(title, "c-1"); got != want {
 			t.Errorf("%q: %q, want %q", title, got, want)
 		}
+	}
+}
+
+// A worktree that no conversation owns is named; a landed one that is still
+// there, and one that a fork works in, have an owner.
+func TestOrphans(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	dir := filepath.Join(base, ".pkt-worktrees")
+	for _, name := range []string{"owned", "forked", "lost"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := orphans([]contract.Summary{
+		{ProjectPath: filepath.Join(dir, "owned", "sub"), Worktree: &contract.Worktree{BasePath: base, WorktreePath: filepath.Join(dir, "owned")}},
+		{ProjectPath: filepath.Join(dir, "forked")}, {ProjectPath: base}, {ProjectPath: ""},
+	})
+	if !slices.Equal(got, []string{filepath.Join(dir, "lost")}) {
+		t.Errorf("%q", got)
 	}
 }
