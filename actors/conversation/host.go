@@ -135,6 +135,9 @@ func (a *actor) dropHost() {
 // mailbox: a keyring, a start of a program may take seconds.
 func (a *actor) prepareHost() {
 	c := a.core
+	if !c.busy() {
+		return // The log did not take the turn's first event, which ended it.
+	}
 	ready := hostReady{turn: c.live.id}
 	a.turn = c.live.id
 	if !c.session.resident {
@@ -278,6 +281,9 @@ func hosted(id contract.ConversationID, turn contract.TurnID, message any) any {
 	case msg.EditAnswer:
 		return msg.HostEdit{Conversation: id, EditAnswer: m}
 	case msg.CancelTurn:
+		if turn == "" {
+			return nil // The host has not heard of it.
+		}
 		return msg.HostCancel{Conversation: id, Turn: turn}
 	}
 	return nil // Postures are told by HostSet.

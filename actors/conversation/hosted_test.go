@@ -519,6 +519,27 @@ func TestHosted_Acks(t *testing.T) {
 	}
 }
 
+// A turn whose first event the log does not take ends before it asks for its
+// host; the conversation goes on when the log does.
+func TestHosted_LogFull(t *testing.T) {
+	t.Parallel()
+	w := newHostWorld(t, nil)
+	h, _ := w.open()
+	h.end("t-1", contract.Done{})
+	w.waitFor("conversation.turn-ended", 1)
+	w.with(func() { w.down = true })
+	w.must(contract.MethodSend, contract.SendParams{SessionID: "c-1", Message: "again"})
+	w.with(func() { w.down = false })
+	if e := w.waitFor("error", 1); !strings.Contains(e.data, "The event log takes nothing more just now") {
+		t.Errorf("the turn ended with %s", e.data)
+	}
+	w.waitFor("conversation.turn-ended", 2)
+	w.must(contract.MethodSend, contract.SendParams{SessionID: "c-1", Message: "and now?"})
+	if send := heard[msg.HostSend](h); send.Turn != "t-3" || send.Text != "and now?" {
+		t.Errorf("sent %+v", send)
+	}
+}
+
 // A conversation that sleeps ends its session first and keeps the handle.
 func TestHosted_Sleep(t *testing.T) {
 	t.Parallel()
