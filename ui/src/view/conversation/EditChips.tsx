@@ -1,7 +1,7 @@
 import type { ToolCall } from '../../contract/model'
 import { editSize, editedPaths, projectRelative, targetOf } from '../../store/tools'
 import { Icon } from '../Icon'
-import { useReviewActions } from '../bench'
+import { useBench, useReviewActions } from '../bench'
 
 interface Props {
   calls: ToolCall[]
@@ -27,14 +27,20 @@ export function EditChips({ calls, ...rest }: Props) {
 
 function EditChip({ call, ...rest }: { call: ToolCall } & Omit<Props, 'calls'>) {
   const { show } = useReviewActions()
+  const waits = useBench((s) => {
+    const opened = s.conversations[rest.conversationId]
+    const edits = opened?.phase === 'ready' ? opened.state.conversation.pending_edits : []
+    return edits.some((e) => e.id === call.id)
+  })
   const path = projectRelative(editedPaths(call)[0] ?? '', rest.project)
   const label = (
     <>
       <EditLabel call={call} {...rest} />
-      {call.status === 'running' && <span className="ink-3">…</span>}
+      {waits && <span className="amber">review</span>}
+      {call.status === 'running' && !waits && <span className="ink-3">…</span>}
     </>
   )
-  if (rest.readOnly || call.status !== 'done' || path === '') {
+  if (rest.readOnly || (call.status !== 'done' && !waits) || path === '') {
     return (
       <span className="edit" title={path}>
         {label}
@@ -44,7 +50,7 @@ function EditChip({ call, ...rest }: { call: ToolCall } & Omit<Props, 'calls'>) 
   return (
     <button
       type="button"
-      className="edit"
+      className={waits ? 'edit wait' : 'edit'}
       title={`Review ${path}`}
       onClick={() => show(rest.conversationId, path)}
     >
