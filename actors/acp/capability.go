@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/packetbench/packetbench/contract"
+	"github.com/packetbench/packetbench/actors/msg"
 )
 
 // protocolVersion is the one we speak. Source: acp.md 2.1.
@@ -122,16 +122,16 @@ func decodeExtensions(own map[string]json.RawMessage) extensions {
 	return x
 }
 
-// narrow takes out of a row's capabilities what this engine does not offer.
-func (c capabilities) narrow(row contract.Capabilities) contract.Capabilities {
-	row.ImageAttachments = c.image
-	row.MCP = true
-	if c.packetcode.advertised {
-		row.PermissionModes, row.CanPlanMode = offered(c.packetcode.permissionModes)
-		row.CanRename = c.packetcode.sessionsRename
-		row.ReportsUsage = c.packetcode.sessionsUsage
+// facts is what the row of an engine shows of it.
+func (c capabilities) facts() msg.EngineFacts {
+	f := msg.EngineFacts{
+		Agent: c.agent, Version: c.agentVersion, Images: c.image, Load: c.loadSession || c.resume,
+		Rename: c.packetcode.sessionsRename, Usage: c.packetcode.sessionsUsage, Defaults: c.packetcode.mcpDefaults,
 	}
-	return row
+	if c.packetcode.advertised {
+		f.Modes, f.Plan = offered(c.packetcode.permissionModes)
+	}
+	return f
 }
 
 // object is the members of a JSON object, none for anything else.

@@ -3,8 +3,13 @@
 // keeps its own credentials and its own sessions. Each engine process has one
 // host.
 //
-// Everything here but child.go and the probe of doctor.go is pure: no process,
-// no clock, no file but through a parameter. The shell around it is thin:
+// The host is an actor, acp:<name>, that lives as long as its engine's process
+// and speaks with conversations in the messages of msg/host.go, with doors in
+// msg.EngineSessions and msg.EngineUsage. It asks Options.Find for its engine
+// once, when it starts; a change of Settings counts from the next start on.
+//
+// Everything but the actor and the probe of doctor.go is pure: no process, no
+// clock, no file but through a parameter. The shell around it is thin:
 //
 //	line of the engine, wish of a conversation, end of the child, time
 //	    │  engine.next(input, now)
@@ -29,7 +34,16 @@
 //     -32601.
 //   - Without a decision to the contrary an engine gets no MCP server.
 //
-// frame.go reads and writes single lines, translate.go turns one session/update
+// Beyond that the actor promises what every host does: the terminal event of a
+// turn is followed by msg.TurnClosed and by nothing else of the turn but what it
+// used, which may come later. What the engine had said before it died is handed
+// on before msg.OwnerGone. A conversation with msg.HostCredits unanswered Emitted
+// holds its lines back, and so in the end the engine; a dead one does not. The
+// engine is ended gently on msg.Drain and on the supervisor's exit signal, which
+// count as quiet, and at once when a turn does not stop or its stream breaks.
+//
+// actor.go, host.go and launch.go are the actor; configured.go reads which MCP
+// servers there are. frame.go reads and writes single lines, translate.go turns one session/update
 // into what its conversation has to hear, capability.go, mode.go, option.go,
 // usage.go and held.go read what engines say about themselves, permission.go
 // answers them, server.go decides which MCP servers they get. session.go and

@@ -34,9 +34,6 @@ const (
 // Source: acp.md 8.
 const textLost = "The engine no longer holds this conversation; it continues without its earlier context."
 
-// textAdopted is the notice of a conversation whose history is not ours.
-const textAdopted = "This conversation was begun in the engine. Its earlier messages are kept there and are not shown here; what follows is kept in both places."
-
 // phase is where the engine's process stands.
 type phase int
 
@@ -116,6 +113,8 @@ type (
 		arg, cwd string
 		limit    int
 	}
+	// wake starts the process before anybody wishes for something.
+	wake struct{}
 	// spawned and spawnFailed answer the effect spawn.
 	spawned     struct{}
 	spawnFailed struct{ err error }
@@ -179,6 +178,12 @@ type (
 		turn   contract.TurnID
 		events []contract.Event
 	}
+	// called tells of a call what its result, which follows, has no room for.
+	called struct {
+		conv contract.ConversationID
+		turn contract.TurnID
+		callFacts
+	}
 	// asked hands a permission request to the conversation's gate.
 	asked struct{ ask ask }
 	// withdrawn takes one back: the engine no longer wants an answer.
@@ -186,10 +191,9 @@ type (
 		conv contract.ConversationID
 		id   string
 	}
-	// unanswered says that an answer could not be given and the prompt stays.
+	// unanswered says that an answer could not be given: the engine still waits.
 	unanswered struct {
-		conv    contract.ConversationID
-		id      string
+		ask     ask
 		failure *contract.Failure
 	}
 	// refused says that a turn was not begun, or an attaching without a turn
@@ -205,6 +209,10 @@ type (
 		conv  contract.ConversationID
 		turn  contract.TurnID
 		usage turnUsage
+		// model is what the session runs on, empty when the engine does not say.
+		model string
+		// cost is in USD, nil when the engine does not count it.
+		cost *float64
 	}
 	// notice is a system line of a conversation.
 	notice struct {
@@ -230,10 +238,11 @@ type (
 	// readDisk answers a query for held sessions from the engine's home: the
 	// engine does not list them. See HeldOnDisk.
 	readDisk struct{ token any }
-	// died ends the host. Reason is for the middle of a sentence; incompatible
-	// says that starting again cannot help.
+	// died ends the host. Reason is for the middle of a sentence, text the
+	// sentence for whoever comes too late; incompatible says that starting again
+	// cannot help.
 	died struct {
-		reason       string
+		reason, text string
 		incompatible bool
 		// asked says that somebody wanted it to end.
 		asked bool
@@ -311,8 +320,9 @@ func (e *engine) next(in any, now time.Time) []effect {
 	case send:
 		e.send(in)
 	case setModel:
-		if s := e.sessions[in.conv]; s != nil {
+		if s := e.sessions[in.conv]; s != nil && s.model != in.model {
 			s.model = in.model
+			e.tellModel(s)
 		}
 	case setPosture:
 		if s := e.sessions[in.conv]; s != nil && s.posture != in.posture {
@@ -335,6 +345,11 @@ func (e *engine) next(in any, now time.Time) []effect {
 		e.leave(e.sessions[in.conv])
 	case query:
 		e.query(&in)
+	case wake:
+		if e.phase == phaseDown {
+			e.phase = phaseStarting
+			e.do(spawn{})
+		}
 	case spawned:
 		e.spawned()
 	case spawnFailed:
@@ -842,10 +857,10 @@ func (e *engine) attached(p *pending, f frame) {
 			s.bound = p.mode
 		}
 	} else {
-		if s.adopt && !s.began {
-			e.do(notice{s.conv, contract.LevelInfo, textAdopted})
-		}
 		e.countSession(s, nil)
+	}
+	if !e.caps.packetcode.advertised && !s.began {
+		e.tellModel(s)
 	}
 	s.began = true
 	e.signed = false
@@ -969,6 +984,27 @@ func (e *engine) show(s *session) {
 	}
 }
 
+// tellModel says what becomes of a model that the engine does not take up with
+// the next prompt. Source: acp.md 6.3.
+func (e *engine) tellModel(s *session) {
+	m := s.settings.model
+	switch {
+	case !s.resident:
+	case e.caps.packetcode.advertised:
+		name := s.model
+		if name == "" {
+			name = "its own default model"
+		}
+		e.do(notice{s.conv, contract.LevelInfo, "The engine takes up " + name + " with its next session; until then it keeps the model that this one began with."})
+	case s.model != "" && !m.offers(s.model):
+		text := "This engine does not offer " + s.model + "; it keeps its own model."
+		if m.current != "" {
+			text = "This engine does not offer " + s.model + "; it keeps " + m.name(m.current) + "."
+		}
+		e.do(notice{s.conv, contract.LevelWarning, text})
+	}
+}
+
 // prompted ends a turn. Source: acp.md 6.1.
 func (e *engine) prompted(p *pending, f frame) {
 	s, t := p.s, p.turn
@@ -1039,7 +1075,7 @@ func (e *engine) count(s *session, t *turn, result json.RawMessage) {
 		}
 		s.usage.add(*one)
 		if *one != (turnUsage{}) {
-			e.do(used{s.conv, t.id, *one})
+			e.do(used{s.conv, t.id, *one, s.modelInUse(e.models), nil})
 		}
 	default:
 		e.countSession(s, t)
@@ -1067,7 +1103,7 @@ func (e *engine) total(s *session, t *turn, totals Usage) {
 		return
 	}
 	if u := totals.since(*before); u != (turnUsage{}) {
-		e.do(used{s.conv, t.id, u})
+		e.do(used{s.conv, t.id, u, s.modelInUse(e.models), totals.costSince(*before)})
 	}
 }
 
@@ -1113,7 +1149,12 @@ func (e *engine) update(params json.RawMessage) {
 	if one, ok := decodeTurn(object(u.Meta)["usage"]); ok {
 		s.turn.used = &one
 	}
-	e.emit(s, s.turn, translate(&s.stream, u)...)
+	events := translate(&s.stream, u)
+	for _, f := range s.stream.facts {
+		e.do(called{s.conv, s.turn.id, f})
+	}
+	s.stream.facts = nil
+	e.emit(s, s.turn, events...)
 }
 
 // gauge takes over how full the context is and what the session has cost.
@@ -1199,7 +1240,7 @@ func (e *engine) answer(in answer) {
 	}
 	option, failure := a.choose(in.decision)
 	if failure != nil {
-		e.do(unanswered{in.conv, in.id, failure})
+		e.do(unanswered{*a, failure})
 		return
 	}
 	e.resolve(a, option)
@@ -1302,7 +1343,7 @@ func (e *engine) end(why string) {
 func (e *engine) halt(grace time.Duration) {
 	e.halted = true
 	if e.phase == phaseDown {
-		e.do(died{reason: "it was asked to stop", asked: true})
+		e.do(died{reason: "it was asked to stop", text: "The engine was asked to stop. Send again to start it.", asked: true})
 		return
 	}
 	e.phase = phaseEnding
@@ -1346,7 +1387,7 @@ func (e *engine) ended(text, reason string) {
 	for _, s := range e.inOrder() {
 		e.strand(s, text)
 	}
-	e.do(died{reason: reason, incompatible: unfit, asked: e.halted})
+	e.do(died{reason: reason, text: text, incompatible: unfit, asked: e.halted})
 }
 
 // strand is what the engine's end means for one conversation.

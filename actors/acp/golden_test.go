@@ -186,7 +186,7 @@ func describe(t *testing.T, x effect) string {
 	case refused:
 		return fmt.Sprintf("refused %s %s %d %s", x.conv, x.turn, x.failure.Code, x.failure.Message)
 	case unanswered:
-		return fmt.Sprintf("unanswered %s %s %d %s", x.conv, x.id, x.failure.Code, x.failure.Message)
+		return fmt.Sprintf("unanswered %s %s %d %s", x.ask.conv, x.ask.id, x.failure.Code, x.failure.Message)
 	case reply:
 		value, err := contract.Marshal(x.value)
 		if err != nil {
@@ -196,6 +196,13 @@ func describe(t *testing.T, x effect) string {
 			return fmt.Sprintf("reply %v failed %d %s", x.token, x.failure.Code, x.failure.Message)
 		}
 		return fmt.Sprintf("reply %v %s", x.token, value)
+	case called:
+		return fmt.Sprintf("called %s %s %s kind=%s paths=%v", x.conv, x.turn, x.id, x.kind, x.paths)
+	case used:
+		if x.cost != nil {
+			return fmt.Sprintf("used %s %s %+v model=%q cost=%g", x.conv, x.turn, x.usage, x.model, *x.cost)
+		}
+		return fmt.Sprintf("used %s %s %+v model=%q", x.conv, x.turn, x.usage, x.model)
 	case note:
 		return "note " + x.level.String() + " " + x.text
 	}

@@ -10,5 +10,6 @@ import (
 
 func TestMain(m *testing.M) {
 	enginetest.ActIfAsked()
-	goleak.VerifyTestMain(m)
+	// Ergo keeps one goroutine per process.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("ergo.services/ergo/node.(*node).SetCTRLC.func1"))
 }

@@ -65,7 +65,7 @@ func decodeAsk(params json.RawMessage) ask {
 	case !absent(top["toolCall"]):
 		a.arguments, _ = text(top["toolCall"])
 	}
-	a.paths = paths(call)
+	a.paths = paths(call["rawInput"], call["locations"], call["content"])
 	for _, entry := range array(top["options"]) {
 		fields := object(entry)
 		if id := str(fields["optionId"]); id != "" {
@@ -77,17 +77,17 @@ func decodeAsk(params json.RawMessage) ask {
 
 // paths are the files that a call names: in its input, its locations and its
 // diffs. Source: tools-permissions.md 7, "Tiers".
-func paths(call map[string]json.RawMessage) (out []string) {
+func paths(rawInput, locations, content json.RawMessage) (out []string) {
 	add := func(raw json.RawMessage) {
 		if p := str(raw); p != "" && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 	}
-	input := object(call["rawInput"])
+	input := object(rawInput)
 	for _, key := range []string{"file_path", "notebook_path", "path", "filePath", "filepath"} {
 		add(input[key])
 	}
-	for _, list := range []json.RawMessage{call["locations"], call["content"]} {
+	for _, list := range []json.RawMessage{locations, content} {
 		for _, entry := range array(list) {
 			add(object(entry)["path"])
 		}

@@ -61,6 +61,9 @@ func Presets(settings []Spec, resolve func(command string) (path string, ok bool
 
 var specName = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
 
+// ValidName reports whether an engine may be called so.
+func ValidName(name string) bool { return specName.MatchString(name) }
+
 // DecodeSpecs reads the engines of Settings: a list of {name, command, args?,
 // env?, auth_method?}. A bad entry costs only itself; err joins a sentence for
 // each. An absent list is empty.
@@ -103,7 +106,7 @@ func decodeSpec(entry json.RawMessage) (s Spec, problem string) {
 		s.Label = s.Name
 	}
 	switch {
-	case !specName.MatchString(s.Name):
+	case !ValidName(s.Name):
 		return s, "its name must be 1 to 32 of a-z 0-9 and -"
 	case s.Name == DefaultName:
 		return s, "its name belongs to the default engine"

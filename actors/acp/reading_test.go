@@ -49,18 +49,13 @@ func TestDecodeCapabilities(t *testing.T) {
 	}
 }
 
-func TestCapabilities_Narrow(t *testing.T) {
+func TestCapabilities_Facts(t *testing.T) {
 	t.Parallel()
-	row, err := contract.RowByID("api-packetcode")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := contract.CapabilitiesOf(row, nil, false, 0)
-	got := capabilities{image: true, packetcode: extensions{advertised: true, permissionModes: []string{"ask", "read-only"}, sessionsUsage: true}}.narrow(all)
-	if !slices.Equal(got.PermissionModes, []contract.PermissionMode{contract.ModeAskForRisky, contract.ModeDenyAll}) || !got.CanPlanMode || got.CanRename || !got.ReportsUsage || !got.ImageAttachments {
+	got := capabilities{image: true, resume: true, packetcode: extensions{advertised: true, permissionModes: []string{"ask", "read-only"}, sessionsUsage: true}}.facts()
+	if !slices.Equal(got.Modes, []contract.PermissionMode{contract.ModeAskForRisky, contract.ModeDenyAll}) || !got.Plan || got.Rename || !got.Usage || !got.Images || !got.Load {
 		t.Errorf("packetcode: %+v", got)
 	}
-	if got := (capabilities{}).narrow(all); !slices.Equal(got.PermissionModes, all.PermissionModes) || got.ImageAttachments {
+	if got := (capabilities{}).facts(); got.Modes != nil || got.Images || got.Load {
 		t.Errorf("others: %+v", got)
 	}
 }
@@ -278,7 +273,7 @@ func FuzzReading(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		c := decodeCapabilities(raw)
-		c.narrow(contract.Capabilities{})
+		c.facts()
 		s := decodeSettings(raw)
 		s.model.models()
 		decodeModels(raw)

@@ -54,6 +54,21 @@ type session struct {
 	refused map[string]bool
 }
 
+// modelInUse is the model of a session: what the engine reports, else what was
+// asked for, else the engine's first one, which is its default. Empty when none
+// of them is known.
+func (s *session) modelInUse(listed []contract.Model) string {
+	switch {
+	case s.settings.model.current != "":
+		return s.settings.model.current
+	case s.model != "":
+		return s.model
+	case len(listed) > 0:
+		return listed[0].Value
+	}
+	return ""
+}
+
 // prompt is what a person sends.
 type prompt struct {
 	text   string

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/packetbench/packetbench/contract"
@@ -32,6 +33,14 @@ type stream struct {
 	// settled are the calls of this turn that had their result: an engine that
 	// sends one twice is heard once.
 	settled map[string]bool
+	// facts are what the results of the last update have no room for.
+	facts []callFacts
+}
+
+// callFacts is the kind of a call and the files that it names.
+type callFacts struct {
+	id, kind string
+	paths    []string
 }
 
 // call is one tool call as the updates so far have described it.
@@ -39,6 +48,7 @@ type call struct {
 	id, title, kind string
 	input           json.RawMessage
 	content         string
+	paths           []string
 }
 
 // update is one session/update, every field as it came: engines send null for
@@ -52,6 +62,7 @@ type update struct {
 	Status     json.RawMessage `json:"status"`
 	RawInput   json.RawMessage `json:"rawInput"`
 	RawOutput  json.RawMessage `json:"rawOutput"`
+	Locations  json.RawMessage `json:"locations"`
 	Entries    json.RawMessage `json:"entries"`
 
 	CurrentModeID json.RawMessage `json:"currentModeId"`
@@ -156,6 +167,7 @@ func (s *stream) tool(u update) (events []contract.Event) {
 		content = outputText(u.RawOutput)
 	}
 	s.settle(id)
+	s.facts = append(s.facts, callFacts{id, c.kind, c.paths})
 	return append(events, c.result(content, status == "failed"))
 }
 
@@ -195,6 +207,11 @@ func (c *call) merge(u update) {
 	}
 	if content := contentText(u.Content); content != "" {
 		c.content = content
+	}
+	for _, p := range paths(u.RawInput, u.Locations, u.Content) {
+		if !slices.Contains(c.paths, p) {
+			c.paths = append(c.paths, p)
+		}
 	}
 }
 

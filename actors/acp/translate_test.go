@@ -18,7 +18,7 @@ func said(t *testing.T, s *stream, updates ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-func printed(t *testing.T, events []contract.Event) (lines []string) {
+func printed(t testing.TB, events []contract.Event) (lines []string) {
 	t.Helper()
 	for _, e := range events {
 		payload, err := contract.Encode(e)

@@ -88,6 +88,19 @@ func (u Usage) since(before Usage) turnUsage {
 	return turnUsage{Input: u.TotalInput - before.TotalInput, Output: u.TotalOutput - before.TotalOutput}
 }
 
+// costSince is what was spent between two totals, in USD; nil for an engine that
+// counts no money.
+func (u Usage) costSince(before Usage) *float64 {
+	if u.CostUSD == 0 {
+		return nil
+	}
+	spent := u.CostUSD
+	if before.CostUSD <= spent {
+		spent -= before.CostUSD
+	}
+	return &spent
+}
+
 func first(fields map[string]json.RawMessage, keys ...string) json.RawMessage {
 	for _, k := range keys {
 		if !absent(fields[k]) {

@@ -175,45 +175,25 @@ type (
 	HostMode struct{ Mode contract.EngineMode }
 )
 
-// EngineQuery is a Call to an engine's host about a session, by its
-// conversation or by the engine's own id, or about the engine itself. The answer
-// is EngineAnswer, at the latest when the engine's time limit of 30 s is over.
-// Source: acp.md 7.
-type EngineQuery struct {
-	Kind         EngineQueryKind
+// HostRename, a Send to an engine's host, passes a conversation's new title on.
+// An engine that cannot rename, or refuses, changes nothing here.
+type HostRename struct {
 	Conversation contract.ConversationID
-	Session      string
-	// Text is the new name, or what files are looked for by. Dir and Limit go
-	// with commands and files.
-	Text, Dir string
-	Limit     int
+	Title        string
 }
 
-// EngineQueryKind is what an EngineQuery is about.
-type EngineQueryKind string
+// EngineUsage is a Call to an engine's host: the totals of one session, by its
+// conversation or by the engine's own id. The answer is EngineUsageAnswer, at
+// the latest when the engine's time limit of 30 s is over. It starts no engine.
+// Source: acp.md 6.2.
+type EngineUsage struct {
+	Conversation contract.ConversationID
+	Session      string
+}
 
-// The queries and the JSON of their answers. An engine that has no such thing
-// answers with none, not with a failure.
-const (
-	// EngineUsage: the totals of a session, null when none are known.
-	EngineUsage EngineQueryKind = "usage"
-	// EngineModels: a list of contract.Model.
-	EngineModels EngineQueryKind = "models"
-	// EngineHeld: the sessions that the engine holds, a list of {session_id,
-	// name, updated_at?, provider?, model?, dir?, message_count?, cost_usd?}.
-	EngineHeld EngineQueryKind = "held"
-	// EngineRename: null.
-	EngineRename EngineQueryKind = "rename"
-	// EngineServers: the MCP servers as the engine lists them.
-	EngineServers EngineQueryKind = "servers"
-	// EngineCommands: a list of {name, description, argument_hint?}.
-	EngineCommands EngineQueryKind = "commands"
-	// EngineFiles: a list of paths relative to Dir.
-	EngineFiles EngineQueryKind = "files"
-)
-
-// EngineAnswer answers EngineQuery. Value is JSON, nil with a failure.
-type EngineAnswer struct {
-	Value   json.RawMessage
+// EngineUsageAnswer answers EngineUsage. Totals is a JSON object in the shape
+// of acp_session_usage, nil when none are known.
+type EngineUsageAnswer struct {
+	Totals  json.RawMessage
 	Failure *contract.Failure
 }

@@ -8,6 +8,7 @@ import (
 
 	"ergo.services/ergo/gen"
 
+	"github.com/packetbench/packetbench/actors/acp"
 	"github.com/packetbench/packetbench/actors/conversation"
 	"github.com/packetbench/packetbench/actors/msg"
 	"github.com/packetbench/packetbench/actors/sidecar"
@@ -21,6 +22,9 @@ type Options struct {
 	Conversation conversation.Options
 	// Sidecar is what the host of the Node child is started with.
 	Sidecar sidecar.Options
+	// Engine is what the host of each ACP engine is started with. It finds its
+	// engine itself, by its name, each time it starts.
+	Engine acp.Options
 	// MaxAwake is the limit of awake conversations; 0 means none.
 	MaxAwake int
 	// OnEnd hears why the application ended.
@@ -29,7 +33,7 @@ type Options struct {
 
 // CreateApp builds the application.
 func CreateApp(o Options) gen.ApplicationBehavior {
-	factory, host := conversation.New(o.Conversation), sidecar.New(o.Sidecar)
+	factory, host, engine := conversation.New(o.Conversation), sidecar.New(o.Sidecar), acp.New(o.Engine)
 	return supervisors.AgentApp(supervisors.AgentOptions{
 		Common:   o.Common,
 		MaxAwake: o.MaxAwake,
@@ -42,6 +46,13 @@ func CreateApp(o Options) gen.ApplicationBehavior {
 		},
 		Sidecar: func(gen.Atom, []any) (supervisors.Process, error) {
 			return supervisors.Process{Factory: host}, nil
+		},
+		Engine: func(name gen.Atom, _ []any) (supervisors.Process, error) {
+			of, ok := strings.CutPrefix(string(name), msg.KindEngine+":")
+			if !ok || !acp.ValidName(of) {
+				return supervisors.Process{}, fmt.Errorf("%q names no engine: want 1 to 32 of a-z 0-9 and -", of)
+			}
+			return supervisors.Process{Factory: engine, Args: []any{of}}, nil
 		},
 	}, o.OnEnd)
 }
