@@ -42,3 +42,20 @@ const (
 
 // Limits of shutting down. Source: interface.md 2.
 const DrainMost = 10 * time.Second
+
+// Limits of terminals. Source: actors.md 9 (a node bears 500 actors well) and
+// issue "terminals" (8 MB each).
+const (
+	MaxTerminals = 200
+	// MaxTerminalImages is how many last screens are kept over a restart of the
+	// service, MaxTerminalImageBytes how much disk they may take, compressed.
+	MaxTerminalImages     = 50
+	MaxTerminalImageBytes = 64 << 20
+)
+
+// Limits of the text log in the data directory: one file that is written and
+// the older ones beside it.
+const (
+	TextLogFileBytes = 8 << 20
+	TextLogFiles     = 4
+)

@@ -87,3 +87,9 @@ func (p Paths) KeyIdentity() string { return p.join("keys.identity") }
 
 // Logs is the folder of log files.
 func (p Paths) Logs() string { return p.join("logs") }
+
+// Terminals is the folder of the last screens of terminals.
+func (p Paths) Terminals() string { return p.join("terminals") }
+
+// Scratch is the folder of terminals that were opened without one.
+func (p Paths) Scratch() string { return p.join("scratch") }

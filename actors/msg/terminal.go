@@ -108,6 +108,9 @@ type TerminalInfo struct {
 	// Viewers is how many look on.
 	Viewers int
 	Started time.Time
+	// Restored says that it ended in an earlier run of the service: its program
+	// cannot be started again without a new spec.
+	Restored bool
 }
 
 // TerminalImage is what is left of a terminal when its process or the service
@@ -123,7 +126,8 @@ type TerminalImage struct {
 
 // TerminalView is one client's side of a terminal. Frames are those of
 // interface.md 5, one WebSocket message each. Frame belongs to one goroutine,
-// Take to one; both may run at once, and Close from anywhere.
+// Take to one; both may run at once, and Close from anywhere. An acknowledgement
+// may be taken beside an input that waits: the program may be waiting for it.
 type TerminalView interface {
 	// Frame appends the next frame for the client to buf[:0] and returns it, or
 	// nil when there is none for now. It never waits for the client or for the
@@ -145,4 +149,22 @@ type TerminalView interface {
 var (
 	ErrTerminalReadOnly = errors.New(contract.TextMonitor)
 	ErrTerminalFrame    = errors.New("terminal: not a frame of a client")
+)
+
+// Messages to the store about what is left of terminals. At most
+// config.MaxTerminalImages are kept, the newest, and at most
+// config.MaxTerminalImageBytes of them on the disk.
+type (
+	// SaveTerminalImage is a Send; it replaces the one before.
+	SaveTerminalImage struct{ Image TerminalImage }
+	// ForgetTerminalImage is a Call, answered by Done, and may be sent too.
+	ForgetTerminalImage struct{ ID contract.TerminalID }
+	// ListTerminalImages is a Call, answered by []TerminalInfo of everything
+	// that is kept, also of terminals that run.
+	ListTerminalImages struct{}
+	// LoadTerminalImage is a Call, answered by LoadedTerminalImage.
+	LoadTerminalImage struct{ ID contract.TerminalID }
+	// LoadedTerminalImage answers LoadTerminalImage; Image is nil when nothing
+	// is kept.
+	LoadedTerminalImage struct{ Image *TerminalImage }
 )

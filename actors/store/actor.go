@@ -56,6 +56,7 @@ const (
 	laneIndex    = "index"
 	laneStats    = "sidecar"
 	laneSearch   = "search"
+	laneImages   = "terminals"
 	laneOf       = "conversation:"
 )
 
@@ -130,6 +131,9 @@ type actor struct {
 	ledger   *ledger
 	audit    *audit
 	trust    trust
+	images   *images
+	// imageTrouble is the last failure to keep a screen; it belongs to the actor.
+	imageTrouble string
 
 	indexDue, auditDue bool
 	// auditDays is read by the audit's lane; the settings' lane tells it.
@@ -148,6 +152,7 @@ func (a *actor) Init(...any) error {
 	a.ledger = &ledger{paths: a.opt.Paths, notes: a.notes, check: a.opt.CheckRow, size: -1}
 	a.audit = &audit{paths: a.opt.Paths, notes: a.notes}
 	a.trust = trust{paths: a.opt.Paths, notes: a.notes, now: a.opt.Now}
+	a.images = &images{paths: a.opt.Paths, notes: a.notes, now: a.opt.Now, most: config.MaxTerminalImages, bytes: config.MaxTerminalImageBytes}
 	a.auditDays = auditShort
 	a.warned = make(warnedOf)
 	a.volumes = make(map[contract.ConversationID]*volume)
@@ -323,6 +328,14 @@ func (a *actor) message(from gen.PID, message any) {
 				return nil
 			})
 		}
+	case msg.SaveTerminalImage:
+		if a.failed == nil {
+			a.keepImage(m.Image)
+		}
+	case msg.ForgetTerminalImage:
+		if a.failed == nil {
+			a.terminalRequest(m, func(any) {})
+		}
 	case msg.BumpLaunch:
 		a.do(laneSettings, func() func() {
 			if err := a.settings.launched(m.Provider); err != nil {
@@ -423,6 +436,8 @@ func (a *actor) request(from gen.PID, ref gen.Ref, request any) (answer any, now
 			found := loadStats(a.opt.Paths, a.notes, at)
 			return func() { later(msg.SidecarStats{Lifetime: found}) }
 		})
+	case msg.ListTerminalImages, msg.LoadTerminalImage, msg.ForgetTerminalImage:
+		a.terminalRequest(m, later)
 	case msg.TrustQuestion:
 		a.do(laneTrust, func() func() {
 			found := a.trust.ask(m.ProjectPath)

@@ -25,9 +25,10 @@ type Options struct {
 	Register func(*child.Group) (release func())
 	// Publisher takes the events; nil for none.
 	Publisher msg.Publisher
-	// Keep is handed what would be left if the service ended now: a while after
-	// the output has paused, at an end and at a drain. It runs on a goroutine of
-	// its own, never twice at once for one terminal. May be nil.
+	// Keep is handed what would be left if the service ended now: at the start, a
+	// while after the output has paused, now and then when it does not pause, at
+	// an end and at a drain. It runs on a goroutine of its own, never twice at
+	// once for one terminal, and a drain waits for it. May be nil.
 	Keep func(msg.TerminalImage)
 	// Forget is called, behind the last Keep, when a person has closed the
 	// terminal: nothing of it is to be kept. May be nil.
@@ -36,8 +37,12 @@ type Options struct {
 	Now func() time.Time
 }
 
-// keepEvery is how often it is looked whether an image has to be kept.
-const keepEvery = 3 * time.Second
+// keepEvery is how often it is looked whether an image has to be kept. Output
+// that never pauses is kept each keepRunning-th time: an image costs a few ms.
+const (
+	keepEvery   = 3 * time.Second
+	keepRunning = 10
+)
 
 // tellAfter joins title changes: a program may set one with each line.
 const tellAfter = 100 * time.Millisecond
@@ -80,6 +85,7 @@ type actor struct {
 	last                    chan struct{}
 	kept                    uint64 // The offset of the last image.
 	quiet                   uint64 // The offset at the last look.
+	looks                   int    // Since the last image.
 }
 
 // asker waits for a deferred answer.
@@ -92,6 +98,8 @@ type asker struct {
 type waiting struct {
 	asker
 	answer func(failure *contract.Failure) any
+	// kept: the answer comes behind the last image.
+	kept bool
 }
 
 // event is one event that the log has not taken yet.
@@ -246,7 +254,7 @@ func refusal(request any, f *contract.Failure) any {
 
 func (a *actor) revive(image msg.TerminalImage, s size) {
 	a.info = image.Info
-	a.info.ID, a.info.State, a.info.PID, a.info.Viewers = a.id, msg.TerminalEnded, 0, 0
+	a.info.ID, a.info.State, a.info.PID, a.info.Viewers, a.info.Restored = a.id, msg.TerminalEnded, 0, 0, true
 	a.info.Cols, a.info.Rows = int(s.cols), int(s.rows)
 	if a.info.Exit == nil {
 		a.info.Exit = &msg.TerminalExit{Code: -1} // The service ended first.
@@ -272,6 +280,7 @@ func (a *actor) start() error {
 	}
 	a.alias, a.process = alias, m.process
 	a.info.State, a.info.PID, a.info.Exit, a.info.Started = msg.TerminalRunning, m.process.pid(), nil, a.opt.Now()
+	a.info.Restored = false
 	if err := a.MonitorAlias(alias); err != nil {
 		return a.Send(a.PID(), lost{alias})
 	}
@@ -279,6 +288,7 @@ func (a *actor) start() error {
 		"command": spec.Command, "args": append([]string{}, spec.Args...), "cwd": spec.Cwd, "cols": a.info.Cols, "rows": a.info.Rows,
 	})
 	a.facts()
+	a.keep()
 	if a.opt.Keep != nil && !a.looking {
 		a.looking = a.after(look{}, keepEvery)
 	}
@@ -336,14 +346,39 @@ func (a *actor) swept(pid int) error {
 		a.restart()
 	}
 	for _, w := range a.waiting {
+		if w.kept {
+			a.answerKept(w)
+			continue
+		}
 		_ = a.SendResponse(w.pid, w.ref, w.answer(nil))
 	}
 	a.waiting = nil
 	if a.closing {
-		a.forget()
+		a.gone()
 		return gen.TerminateReasonNormal
 	}
 	return nil
+}
+
+// answerKept answers behind the last image: who drains the service closes the
+// store next.
+func (a *actor) answerKept(w waiting) {
+	r, ok := a.Node().(router)
+	last, self := a.last, a.PID()
+	if last == nil || !ok {
+		_ = a.SendResponse(w.pid, w.ref, w.answer(nil))
+		return
+	}
+	go func() {
+		<-last
+		_ = r.RouteSendResponse(self, w.pid, gen.MessageOptions{Ref: w.ref}, w.answer(nil))
+	}()
+}
+
+// gone tells that a person has closed the terminal.
+func (a *actor) gone() {
+	a.forget()
+	a.publish(contract.TerminalClosed, contract.TerminalClosedEvent{})
 }
 
 // restart starts the program anew in place.
@@ -382,17 +417,18 @@ func (a *actor) HandleCall(from gen.PID, ref gen.Ref, request any) (any, error) 
 	case msg.CloseTerminal:
 		a.closing = true
 		done := func(f *contract.Failure) any { return msg.TerminalDone{Failure: f} }
-		if a.endFor(waiting{who, done}) {
+		if a.endFor(waiting{asker: who, answer: done}) {
 			return nil, nil
 		}
-		a.forget()
+		a.gone()
 		return done(nil), gen.TerminateReasonNormal
 	case msg.Drain:
 		a.closing = false
-		if a.endFor(waiting{who, func(*contract.Failure) any { return msg.Done{} }}) {
-			return nil, nil
+		w := waiting{asker: who, answer: func(*contract.Failure) any { return msg.Done{} }, kept: true}
+		if !a.endFor(w) {
+			a.answerKept(w)
 		}
-		return msg.Done{}, nil
+		return nil, nil
 	}
 	return refusal(request, contract.Fail(contract.CodeInternal, "A terminal was asked something it does not know (%T).", request)), nil
 }
@@ -426,7 +462,7 @@ func (a *actor) askRestart(who asker, m msg.RestartTerminal) any {
 		}
 		return msg.TerminalDescribed{Info: a.present()}
 	}
-	w := waiting{who, answer}
+	w := waiting{asker: who, answer: answer}
 	if a.endFor(w) {
 		a.again = true
 		return nil
@@ -569,10 +605,11 @@ func (a *actor) flush() {
 	}
 }
 
-// look keeps an image when the output has paused.
+// look keeps an image when the output has paused, or has not for long.
 func (a *actor) look() {
 	offset, _, _ := a.stream.facts()
-	if offset == a.quiet && offset != a.kept {
+	a.looks++
+	if offset != a.kept && (offset == a.quiet || a.looks >= keepRunning) {
 		a.keep()
 	}
 	a.quiet = offset
@@ -588,7 +625,7 @@ func (a *actor) keep() {
 		a.owing = true
 		return
 	}
-	a.keeping = true
+	a.keeping, a.looks = true, 0
 	node, self, st, info, now, hand := a.Node(), a.PID(), a.stream, a.present(), a.opt.Now(), a.opt.Keep
 	a.inTurn(func() {
 		defer func() { _ = node.Send(self, kept{info.Offset}) }()
