@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,8 +24,14 @@ type Suite struct {
 	// Lacks says which features the model of this harness has not, and why.
 	// Scenarios that need one are skipped and counted as such.
 	Lacks map[Feature]string
+	// Unscripted says why the model plays something of its own instead of a
+	// Script; empty when it plays the Script. Its turns are then judged by the
+	// rules alone (own.go), and what a Script would have asked for is skipped.
+	Unscripted string
 	// Limit bounds one scenario; 0 means 30 s.
 	Limit time.Duration
+	// Played, if set, hears of each result at once. For Play.
+	Played func(Result)
 }
 
 // Result is the outcome of one scenario.
@@ -82,24 +89,37 @@ func (r Report) OK() bool {
 	return failed == 0 && len(r.Problems) == 0
 }
 
+// String is the result for a person: a line, and one for each problem.
+func (r Result) String() string {
+	switch {
+	case len(r.Problems) > 0:
+		s := "failed   " + r.Name
+		for _, p := range r.Problems {
+			s += "\n         " + p.String()
+		}
+		return s
+	case r.Allowed != "":
+		return "allowed  " + r.Name + ": " + r.Allowed
+	case r.Skipped != "":
+		return "skipped  " + r.Name + ": " + r.Skipped
+	}
+	return fmt.Sprintf("passed   %s (%d events)", r.Name, r.Events)
+}
+
 // Print writes the report for a person, one line per scenario and divergence.
 func (r Report) Print(w io.Writer) error {
-	var b strings.Builder
 	for _, s := range r.Results {
-		switch {
-		case len(s.Problems) > 0:
-			fmt.Fprintf(&b, "failed   %s\n", s.Name)
-			for _, p := range s.Problems {
-				fmt.Fprintf(&b, "         %s\n", p)
-			}
-		case s.Allowed != "":
-			fmt.Fprintf(&b, "allowed  %s: %s\n", s.Name, s.Allowed)
-		case s.Skipped != "":
-			fmt.Fprintf(&b, "skipped  %s: %s\n", s.Name, s.Skipped)
-		default:
-			fmt.Fprintf(&b, "passed   %s (%d events)\n", s.Name, s.Events)
+		if _, err := fmt.Fprintln(w, s); err != nil {
+			return err
 		}
 	}
+	return r.PrintEnd(w)
+}
+
+// PrintEnd writes what follows the results: the divergences that occurred, the
+// problems of the suite as a whole, and the sum.
+func (r Report) PrintEnd(w io.Writer) error {
+	var b strings.Builder
 	for _, d := range r.Divergences {
 		if d.Occurred {
 			fmt.Fprintf(&b, "differs  %s: %s\n", d.Subject, d.Reason)
@@ -118,13 +138,24 @@ func (r Report) Print(w io.Writer) error {
 func Play(ctx context.Context, s Suite) Report {
 	r := Report{Transport: s.Transport}
 	seen := newSight()
-	for _, sc := range scenarios {
+	for _, sc := range s.scenarios() {
 		result, events := s.play(ctx, sc)
 		seen.add(events)
 		r.Results = append(r.Results, result)
+		if s.Played != nil {
+			s.Played(result)
+		}
 	}
 	r.Divergences, r.Problems = seen.judge(s.Transport)
 	return r
+}
+
+// scenarios are those that this suite plays or has to say something about.
+func (s Suite) scenarios() []scenario {
+	if s.Unscripted == "" {
+		return scenarios
+	}
+	return append(slices.Clone(ownScenarios), scenarios...)
 }
 
 // lacks says what the harness cannot do that the scenario needs. A declared
@@ -134,6 +165,9 @@ func (s Suite) lacks(sc scenario) (why string, lacks bool) {
 		if _, never := declared(s.Transport, string(k)); never {
 			return "", false
 		}
+	}
+	if s.Unscripted != "" && !sc.own {
+		return s.Unscripted, true
 	}
 	for _, f := range sc.features {
 		if why, lacks := s.Lacks[f]; lacks {
@@ -164,7 +198,11 @@ func (s Suite) play(ctx context.Context, sc scenario) (Result, []contract.Envelo
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	p := &player{ctx: ctx, transport: s.Transport}
-	if err := p.run(s, sc); err != nil {
+	var not *notPlayedError
+	if err := p.run(s, sc); errors.As(err, &not) {
+		r.Skipped = not.why
+		return r, nil
+	} else if err != nil {
 		p.wrong("%v", err)
 	}
 	r.Took = time.Since(began)

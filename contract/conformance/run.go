@@ -9,7 +9,7 @@ import "testing"
 func Run(t *testing.T, s Suite) {
 	t.Helper()
 	seen := newSight()
-	for _, sc := range scenarios {
+	for _, sc := range s.scenarios() {
 		if why, lacks := s.lacks(sc); lacks {
 			t.Logf("%s is not played: %s", sc.name, why)
 			continue
@@ -21,6 +21,8 @@ func Run(t *testing.T, s Suite) {
 				t.Error(p)
 			}
 			switch {
+			case r.Skipped != "":
+				t.Log("not played: " + r.Skipped)
 			case t.Failed():
 				for _, e := range events {
 					t.Logf("%6d %-5s %s %s", e.Seq, e.Turn, e.Subject, clip(e.Data))

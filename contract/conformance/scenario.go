@@ -19,7 +19,9 @@ type scenario struct {
 	// otherwise.
 	owes   []contract.Kind
 	script Script
-	play   func(*player) error
+	// own says that it needs no Script, see ownScenarios.
+	own  bool
+	play func(*player) error
 }
 
 var hello = []string{"Hel", "lo \u2014 ", "w\u00f6rld ", "\U0001F600", "."}
@@ -72,7 +74,7 @@ var scenarios = []scenario{
 		},
 	},
 	{
-		name: "permission allowed", features: []Feature{FeatureTools},
+		name: "permission allowed", features: []Feature{FeatureTools, FeaturePrompts},
 		owes:   []contract.Kind{contract.KindPermissionRequest, contract.KindToolResult, contract.KindToolOutputExtended},
 		script: steps(calls(run), say("Done.")),
 		play: func(p *player) error {
@@ -97,7 +99,7 @@ var scenarios = []scenario{
 		},
 	},
 	{
-		name: "permission denied", features: []Feature{FeatureTools},
+		name: "permission denied", features: []Feature{FeatureTools, FeaturePrompts},
 		owes:   []contract.Kind{contract.KindPermissionRequest, contract.KindToolResult},
 		script: steps(calls(run), say("Another way, then.")),
 		play: func(p *player) error {
@@ -159,7 +161,7 @@ var scenarios = []scenario{
 	},
 	{
 		// F52: the request behind an open prompt is answered, and the turn ends.
-		name: "cancelled with a prompt open", features: []Feature{FeatureTools},
+		name: "cancelled with a prompt open", features: []Feature{FeatureTools, FeaturePrompts},
 		script: steps(calls(run), say("Here again.")),
 		play: func(p *player) error {
 			id, err := p.prompted()
@@ -288,7 +290,7 @@ var scenarios = []scenario{
 	},
 	{
 		// F51: each of several prompts can be answered, in any order.
-		name: "three prompts", features: []Feature{FeatureTools},
+		name: "three prompts", features: []Feature{FeatureTools, FeaturePrompts},
 		script: steps(calls(run, Call{Do: ActionRun, Text: "echo two"}, Call{Do: ActionRun, Text: "echo three"}), say("Done.")),
 		play:   playThreePrompts,
 	},

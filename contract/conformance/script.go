@@ -90,10 +90,12 @@ type Feature string
 const (
 	FeatureThinking Feature = "thinking"
 	FeatureTools    Feature = "tools"
-	FeaturePlan     Feature = "plan"
-	FeatureLimit    Feature = "rate limit"
-	FeatureFail     Feature = "failure"
-	FeatureHold     Feature = "hold"
-	FeatureCrash    Feature = "crash"
-	FeatureOneShot  Feature = "one-shot"
+	// FeaturePrompts: a command that the model wants to run asks a person first.
+	FeaturePrompts Feature = "prompts"
+	FeaturePlan    Feature = "plan"
+	FeatureLimit   Feature = "rate limit"
+	FeatureFail    Feature = "failure"
+	FeatureHold    Feature = "hold"
+	FeatureCrash   Feature = "crash"
+	FeatureOneShot Feature = "one-shot"
 )
