@@ -51,18 +51,19 @@ type service struct {
 	logger *slog.Logger
 	getenv func(string) string
 
-	boot   string
-	run    runFile
-	logins bus.Logins
-	lock   *store.Lock
-	groups *child.Registry
-	prices *llm.PriceTable
-	keys   *keyWatch
-	atDesk *desk
-	log    *bus.Log
-	board  *sidecar.Board
-	shelf  *shelf
-	node   *supervisors.Node
+	boot    string
+	run     runFile
+	logins  bus.Logins
+	lock    *store.Lock
+	groups  *child.Registry
+	prices  *llm.PriceTable
+	keys    *keyWatch
+	atDesk  *desk
+	log     *bus.Log
+	board   *sidecar.Board
+	shelf   *shelf
+	engines *engines
+	node    *supervisors.Node
 	// apps counts the applications that have not ended.
 	apps  sync.WaitGroup
 	ready atomic.Bool

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/packetbench/packetbench/actors/acp"
+	"github.com/packetbench/packetbench/actors/child"
 	"github.com/packetbench/packetbench/actors/secret"
 	"github.com/packetbench/packetbench/actors/sidecar"
 	"github.com/packetbench/packetbench/actors/turn/llm"
@@ -114,7 +116,7 @@ func examine(ctx context.Context, g *Globals) []finding {
 	all = append(all, checkPorts(running)...)
 	all = append(all, checkShell(), checkGit(ctx), checkKeys(g, paths))
 	all = append(all, checkSidecar(ctx, g, paths)...)
-	all = append(all, checkEngines())
+	all = append(all, checkEngines(ctx, g, paths)...)
 	if running {
 		all = append(all, checkProviders(ctx, run)...)
 	} else {
@@ -344,21 +346,51 @@ func checkSDK(s stock, found install.Found, pin string) finding {
 	return f
 }
 
-// engines are the programs that an ACP row would start. Source: contract.md 10.
-var engines = []string{"packetcode"}
-
-func checkEngines() finding {
-	f := finding{Name: "ACP engines", State: stateAbsent, Detail: "this version does not start engines"}
-	var found []string
-	for _, name := range engines {
-		if path, err := exec.LookPath(name); err == nil {
-			found = append(found, filepath.Base(path))
+// checkEngines asks the default engine's own doctor and looks for the others. A
+// running service says in its badges how their last start went.
+func checkEngines(ctx context.Context, g *Globals, p config.Paths) (all []finding) {
+	settings, err := storedEngines(p)
+	if err != nil {
+		all = append(all, finding{Name: "settings of engines", State: stateWarning, Detail: err.Error(), Fix: "mend or remove " + p.State()})
+	}
+	probe := acp.RunProbe(ctx, lookup(settings.Pinned, g.Getenv).Find(), os.Environ(), child.Options{})
+	f := finding{Name: "packetcode engine", State: stateOK, Detail: probe.Version + " at " + probe.Path}
+	if badge := probe.Badge(); badge.Status != contract.BadgeReady {
+		f.State, f.Detail, f.Fix = stateWarning, badge.Hint, "install packetcode "+acp.MinimumVersion+" or newer, or pin its path in Settings > Providers; other rows work without"
+	}
+	all = append(all, f)
+	specs, problems := settings.specs()
+	for _, problem := range problems {
+		all = append(all, finding{Name: "settings of engines", State: stateWarning, Detail: problem, Fix: "correct it in Settings > Providers"})
+	}
+	for _, s := range specs {
+		f := finding{Name: "engine " + s.Name, State: stateOK}
+		if path, ok := acp.ResolveProgram(s.Command); ok {
+			f.Detail = path
+		} else {
+			f.State, f.Detail, f.Fix = stateWarning, s.Command+" was not found", "correct the engine in Settings > Providers"
 		}
+		all = append(all, f)
 	}
-	if len(found) > 0 {
-		f.Detail += "; on PATH: " + strings.Join(found, ", ")
+	return all
+}
+
+// storedEngines reads the settings about engines as they lie on disk.
+func storedEngines(p config.Paths) (engineSettings, error) {
+	raw, err := os.ReadFile(p.State())
+	if errors.Is(err, os.ErrNotExist) {
+		return engineSettings{}, nil
 	}
-	return f
+	var state struct {
+		Settings json.RawMessage `json:"settings"`
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &state)
+	}
+	if err != nil {
+		return engineSettings{}, fmt.Errorf("the settings could not be read: %w", err)
+	}
+	return readEngines(state.Settings), nil
 }
 
 // checkSettings finds the providers that a service started here and now would

@@ -323,7 +323,7 @@ func TestDoctor(t *testing.T) {
 	d := newDoor(t)
 	got := d.command("doctor")
 	for _, want := range []string{
-		"ok       data directory", "runs with pid", "version 1.2.3", "warning  sidecar", "fix: packetbench sidecar install --sdk openai", "absent   ACP engines",
+		"ok       data directory", "runs with pid", "version 1.2.3", "warning  sidecar", "fix: packetbench sidecar install --sdk openai", "warning  packetcode engine",
 		"warning  Claude (API)", "fix: No key.", "ok       Offline demo (scripted)",
 	} {
 		if !strings.Contains(got.out, want) {

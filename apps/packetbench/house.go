@@ -12,8 +12,10 @@ import (
 
 	"ergo.services/ergo/gen"
 
+	"github.com/packetbench/packetbench/actors/acp"
 	"github.com/packetbench/packetbench/actors/bridge"
 	"github.com/packetbench/packetbench/actors/bus"
+	"github.com/packetbench/packetbench/actors/child"
 	"github.com/packetbench/packetbench/actors/conversation"
 	"github.com/packetbench/packetbench/actors/inspect"
 	"github.com/packetbench/packetbench/actors/msg"
@@ -52,6 +54,7 @@ func (s *service) startCore() error {
 				return err
 			},
 			Providers: map[string]store.Normalise{
+				contract.SettingEnginePath:            acp.CheckPin,
 				"ollama_base_url":                     llm.NormaliseOllama,
 				"minimax_base_url":                    llm.NormaliseMiniMax,
 				"custom_compat_base_url":              llm.NormaliseCustom,
@@ -74,7 +77,7 @@ func (s *service) startCore() error {
 	if err := s.waitReady(msg.Store); err != nil {
 		return err
 	}
-	s.board = s.newBoard()
+	s.board, s.engines = s.newBoard(), s.newEngines()
 	if err := s.openShelf(); err != nil {
 		return err
 	}
@@ -98,7 +101,27 @@ func (s *service) warnOfSettings() {
 func (s *service) providers() *providers {
 	return &providers{
 		node: s.node, getenv: s.getenv, client: llm.NewHTTPClient(), prices: s.prices,
-		shelf: s.shelf, sidecar: s.board.Status,
+		shelf: s.shelf, sidecar: s.board.Status, engines: s.engines,
+	}
+}
+
+// engineOptions is what the host of each ACP engine is started with.
+func (s *service) engineOptions() acp.Options {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "" // Then no MCP server of all projects is known.
+	}
+	return acp.Options{
+		Find: s.engines.Find, Version: config.Version, Marker: s.groups.Marker(), Register: s.groups.Register,
+		Environ: os.Environ(), HomeDir: home, Logger: s.logger,
+	}
+}
+
+// newEngines builds what is known of ACP engines.
+func (s *service) newEngines() *engines {
+	return &engines{
+		node: s.node, getenv: s.getenv, environ: os.Environ(), now: time.Now, changed: s.authChanged,
+		groups: child.Options{Marker: s.groups.Marker(), Register: s.groups.Register},
 	}
 }
 
@@ -183,6 +206,7 @@ func (s *service) startAgent() error {
 			Prices: s.prices,
 		},
 		Sidecar: s.sidecarOptions(),
+		Engine:  s.engineOptions(),
 		OnEnd:   s.onEnd(msg.AgentApp),
 	}))
 }
@@ -192,7 +216,10 @@ func (s *service) startOps() error {
 	return supervisors.StartApp(s.node, ops.CreateApp(ops.Options{
 		Common: s.common(),
 		Inspect: inspect.Options{
-			Heard:  s.board.Heard,
+			Heard: func(m msg.Status) {
+				s.board.Heard(m)
+				s.engines.Heard(m)
+			},
 			BootID: s.boot, Publisher: s.log, Sources: []gen.Atom{msg.CoreSup, msg.AgentSup, msg.SessionsSup, msg.EnginesSup, msg.TerminalsSup, msg.MCPSup, msg.OpsSup, msg.EdgeSup, msg.ViewersSup},
 		},
 		OnEnd: s.onEnd(msg.OpsApp),
@@ -215,7 +242,7 @@ func (s *service) startEdge() error {
 			Addr: s.cfg.Addr, BootID: s.boot, OwnerToken: s.run.OwnerToken, MonitorToken: s.run.MonitorToken,
 			PageKey: s.pageKey(),
 			Log:     s.log, Publisher: s.log, Commands: s.log,
-			Providers: s.providers(), Desk: s.desk(), Sidecar: s.board.Status,
+			Providers: s.providers(), Desk: s.desk(), Engines: s.engines, Sidecar: s.board.Status,
 			Page: page, Ready: s.ready.Load, ProjectPath: s.cfg.StartedIn, Logger: s.logger,
 			Gauges: map[string]func() float64{
 				"packetbench_log_waiting":   func() float64 { return float64(s.log.Figures().Waiting) },

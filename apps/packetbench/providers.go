@@ -34,6 +34,9 @@ type providers struct {
 	// sidecar's rows are launchable in a service that has both.
 	shelf   *shelf
 	sidecar func() contract.SidecarStatus
+	// engines says which ACP engines there are; nil means that no engine is
+	// started, as in a test of something else.
+	engines *engines
 }
 
 // List returns every row of the picker with its models and badge.
@@ -44,6 +47,11 @@ func (p *providers) List(ctx context.Context) ([]contract.ProviderRow, error) {
 	}
 	rows := make([]contract.ProviderRow, 0, len(contract.Rows))
 	for _, row := range contract.Rows {
+		if i := slices.IndexFunc(known.engines, func(e engineRow) bool { return e.row.ID == row.ID }); i >= 0 {
+			rows = append(rows, known.engines[i].provider())
+			known.engines = slices.Delete(known.engines, i, i+1)
+			continue
+		}
 		badge, err := known.badge(row)
 		if err != nil {
 			return nil, err
@@ -58,6 +66,9 @@ func (p *providers) List(ctx context.Context) ([]contract.ProviderRow, error) {
 			Models: models, Badge: badge, Capabilities: contract.CapabilitiesOf(row, models, authoritative, window),
 		})
 	}
+	for _, e := range known.engines {
+		rows = append(rows, e.provider())
+	}
 	return rows, nil
 }
 
@@ -67,6 +78,11 @@ func (p *providers) Badge(ctx context.Context, probe contract.AuthProbe) (contra
 	known, err := p.ask(ctx)
 	if err != nil {
 		return contract.Badge{}, err
+	}
+	for _, e := range known.engines {
+		if e.row.Probe == probe {
+			return e.badge, nil
+		}
 	}
 	for _, row := range contract.Rows {
 		if row.Probe == probe && row.Transport == contract.TransportInProcess {
@@ -92,15 +108,24 @@ type facts struct {
 	hosted bool
 	status contract.SidecarStatus
 	stock  stock
+	// engines are the ACP rows, the default one first.
+	engines []engineRow
 }
 
 func (p *providers) ask(ctx context.Context) (*facts, error) {
-	settings, err := p.settings()
+	stored, err := p.stored()
+	if err != nil {
+		return nil, err
+	}
+	settings, err := resolve(stored.Providers, p.getenv)
 	if err != nil {
 		return nil, err
 	}
 	known := &facts{settings: settings}
 	var wg sync.WaitGroup
+	if p.engines != nil {
+		wg.Go(func() { known.engines = p.engines.rows(ctx, readEngines(stored.App)) })
+	}
 	if known.down = settings.Refused(contract.ProviderOllama); known.down == nil {
 		wg.Go(func() { known.ollama, known.down = llm.OllamaModels(ctx, p.client, settings.OllamaURL) })
 	}
@@ -120,12 +145,20 @@ func (p *providers) ask(ctx context.Context) (*facts, error) {
 // settings are what turns are started with. A bad value costs its own provider,
 // whose badge says so.
 func (p *providers) settings() (llm.Settings, error) {
+	stored, err := p.stored()
+	if err != nil {
+		return llm.Settings{}, err
+	}
+	return resolve(stored.Providers, p.getenv)
+}
+
+func (p *providers) stored() (msg.Settings, error) {
 	reply, err := p.node.CallWithTimeout(msg.Store, msg.GetSettings{}, 5)
 	stored, ok := reply.(msg.Settings)
 	if err != nil || !ok {
-		return llm.Settings{}, errors.New("the settings could not be read just now; try again")
+		return msg.Settings{}, errors.New("the settings could not be read just now; try again")
 	}
-	return resolve(stored.Providers, p.getenv)
+	return stored, nil
 }
 
 // resolve is llm.Resolve for the settings as they are stored; nil when nothing
