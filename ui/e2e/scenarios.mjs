@@ -1,6 +1,6 @@
 // scenarios.mjs: what a person does with the page, told step by step. Controls
 // are found by role and name, as a person who cannot see finds them.
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { audit } from './audit.mjs'
@@ -507,7 +507,7 @@ export const scenarios = [
     },
   ],
   [
-    'a service that was started again is explained',
+    'a page that was signed out says how to come back',
     async ({ open, bin, freshHome, startService }) => {
       const home = freshHome()
       const first = await startService({ bin, home })
@@ -519,6 +519,8 @@ export const scenarios = [
         await first.stop()
         // F40: the page goes on trying, visibly.
         await cutOff(page).waitFor()
+        // Without its key the next start knows no page of before.
+        rmSync(join(home, 'data', 'page.key'))
         second = await startService({ bin, home, addr: new URL(first.base).host })
         await page.getByText('packetbench url').waitFor()
         await page.goto(second.url)

@@ -3,6 +3,7 @@
 // service that is killed under an open page.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { audit } from './audit.mjs'
 import { assert, shots } from './harness.mjs'
@@ -34,6 +35,11 @@ async function signIn(page, service, path = '/agents/new') {
 /** Starts a demo conversation and waits for its pane. */
 async function launch(page, service, words, project = service.project) {
   await signIn(page, service)
+  return launchFrom(page, words, project)
+}
+
+/** Launches what the open launch screen has chosen. */
+async function launchFrom(page, words, project) {
   await folder(page).fill(project)
   await task(page).fill(words)
   await enabled(launchButton(page))
@@ -508,6 +514,101 @@ export const scenarios = [
       await a.getByRole('radio', { name: 'System' }).click()
       await theme(b, 'dark')
     },
+  ],
+  [
+    '/review shows a Reviewer the diff; /compact and /clear trim the view and say so',
+    async (tools) =>
+      alone(tools, async (own, home) => {
+        const project = repository(home, 'harbor line')
+        writeFileSync(join(project, 'src', 'lease.go'), 'package lease\n\nvar renewed = true\n')
+        const provider = await scriptedProvider([
+          { text: 'One.' },
+          { text: 'Two.' },
+          { text: 'Three.' },
+          { text: 'Nothing to complain about.' },
+        ])
+        try {
+          const page = await tools.open()
+          await signIn(page, own)
+          await rpc(page, 'set_settings', {
+            providers: { custom_compat_base_url: provider.url, custom_compat_models: ['eye'] },
+          })
+          await page.reload()
+          await page.getByRole('button', { name: /^Provider/ }).click()
+          await page.getByRole('option', { name: /^Custom endpoint/ }).click()
+          await launchFrom(page, 'first words', project)
+          await transcript(page).getByText('One.').waitFor()
+          for (const [words, answer] of [
+            ['second words', 'Two.'],
+            ['third words', 'Three.'],
+          ]) {
+            await settled(page)
+            await message(page).fill(words)
+            await message(page).press('Enter')
+            await transcript(page).getByText(answer).waitFor()
+          }
+          await settled(page)
+          const run = async (command) => {
+            await message(page).click()
+            await page.keyboard.type(`/${command}`)
+            await page.getByRole('option', { name: new RegExp(`^/${command}`) }).waitFor()
+            await page.keyboard.press('Enter')
+          }
+          await run('compact')
+          const bar = page.getByText(/Only the local view was trimmed: 2 earlier messages/)
+          await bar.waitFor()
+          await transcript(page).getByText('first words').waitFor({ state: 'detached' })
+          await page.reload()
+          await bar.waitFor()
+          await run('clear')
+          await transcript(page).getByText('Three.').waitFor({ state: 'detached' })
+          await page.getByRole('button', { name: 'Show all' }).click()
+          await transcript(page).getByText('first words').waitFor()
+          await run('review')
+          await transcript(page).getByText('Nothing to complain about.').waitFor()
+          const asked = JSON.stringify(provider.asked.at(-1))
+          assert(asked.includes('+var renewed = true'), 'the Reviewer has not seen the diff')
+          await page.getByRole('button', { name: 'Posture Plan' }).waitFor()
+        } finally {
+          await provider.stop()
+        }
+      }),
+  ],
+  [
+    'a key is tried from the Settings, and the provider’s answer shown',
+    async (tools) =>
+      alone(tools, async (own) => {
+        const server = createServer((request, response) => {
+          const good = request.headers.authorization === 'Bearer sk-good-key-1234'
+          response.writeHead(good ? 200 : 401, { 'content-type': 'application/json' })
+          response.end(good ? '{"data":[]}' : '{"error":{"message":"no such key"}}')
+        })
+        await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+        try {
+          const page = await tools.open()
+          await signIn(page, own, '/settings/providers')
+          await rpc(page, 'set_settings', {
+            providers: {
+              named_provider_base_urls: { openai: `http://127.0.0.1:${server.address().port}/v1` },
+            },
+          })
+          const key = page.getByRole('group', { name: 'OpenAI', exact: true })
+          const store = async (value) => {
+            await key.getByRole('textbox', { name: 'OpenAI API key' }).fill(value)
+            await key.getByRole('button', { name: 'Save' }).click()
+            await key.getByText(new RegExp(`ends in ${value.slice(-4)}`)).waitFor()
+            await key.getByRole('button', { name: 'Test' }).click()
+          }
+          await store('sk-bad-key-9999')
+          await key.locator('[role=status].red').waitFor()
+          await store('sk-good-key-1234')
+          await key.locator('[role=status].green').waitFor()
+          assert(!(await page.content()).includes('sk-good'), 'the page still holds the key')
+          await audit(page)
+        } finally {
+          await new Promise((resolve) => server.close(resolve))
+        }
+      }),
   ],
   [
     'an image over 5 MB is refused in view, a small one goes out',

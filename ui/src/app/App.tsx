@@ -180,7 +180,7 @@ function Opening() {
   )
 }
 
-/** The cookie of this page is of another start of the service. */
+/** The cookie of this page is a Monitor's of another start, or was taken back. */
 function Refused({ monitor }: { monitor: boolean }) {
   const { retryNow } = useActions()
   return (
@@ -190,7 +190,9 @@ function Refused({ monitor }: { monitor: boolean }) {
           {monitor ? 'This Monitor is stale' : 'This page is not signed in any more'}
         </p>
         <p className="ink-2">
-          The service was started again and gave out a new address. Run{' '}
+          {monitor
+            ? 'A Monitor is let in by one start of the service only, and it was started again. Run'
+            : 'The service that answers here does not know it. Run'}{' '}
           <code>{monitor ? 'packetbench url --monitor' : 'packetbench url'}</code> in a terminal and
           open what it prints. Agents and drafts are kept.
         </p>

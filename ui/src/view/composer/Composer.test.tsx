@@ -234,6 +234,8 @@ describe('the command popover', () => {
     await run('permissions')
     expect(await screen.findByRole('menuitemradio', { name: /Yolo/ })).toBeTruthy()
     fireEvent.keyDown(screen.getByRole('menu'), { key: 'Escape' })
+    // The keys go on where they were.
+    await waitFor(() => expect(document.activeElement).toBe(field()))
     await run('model')
     expect(await screen.findByRole('menuitemradio', { name: /Demo/ })).toBeTruthy()
   })

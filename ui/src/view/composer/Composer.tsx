@@ -184,6 +184,7 @@ export function Composer({ state, blocked }: Props) {
               canGateWrites={c.capabilities.canGateWrites}
               onPosture={(p) => actions.setPosture(id, p)}
               onApproveWrites={(on) => actions.setApproveWrites(id, on)}
+              field={field}
               open={choosing === 'posture'}
               onOpen={(open) => setChoosing(open ? 'posture' : undefined)}
             />
@@ -210,6 +211,7 @@ export function Composer({ state, blocked }: Props) {
               authoritative={c.capabilities.modelsAreAuthoritative}
               onChange={(model) => actions.changeModel(id, model)}
               onRefresh={() => actions.reload(id)}
+              field={field}
               open={choosing === 'model'}
               onOpen={(open) => setChoosing(open ? 'model' : undefined)}
             />

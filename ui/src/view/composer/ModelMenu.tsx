@@ -1,4 +1,5 @@
 import { DropdownMenu } from 'radix-ui'
+import type { RefObject } from 'react'
 import { useState } from 'react'
 import type { Model } from '../../contract/model'
 import { price, tokens } from '../../store/format'
@@ -16,6 +17,8 @@ interface Props {
   /** Whether the list is open, where somebody else opens it too. */
   open?: boolean
   onOpen?: (open: boolean) => void
+  /** Where the focus goes when the list closes, if not to its button. */
+  field?: RefObject<HTMLTextAreaElement | null>
 }
 
 /** Chooses a model from the row's list, or by name where it may not be whole. */
@@ -49,6 +52,11 @@ export function ModelMenu(props: Props) {
           align="end"
           sideOffset={6}
           aria-label="Model"
+          onCloseAutoFocus={(e) => {
+            if (!props.field?.current) return
+            e.preventDefault()
+            props.field.current.focus()
+          }}
         >
           <DropdownMenu.RadioGroup value={props.model} onValueChange={props.onChange}>
             {props.models.map((m) => (

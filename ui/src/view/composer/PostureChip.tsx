@@ -1,4 +1,5 @@
 import { DropdownMenu } from 'radix-ui'
+import type { RefObject } from 'react'
 import type { Posture } from '../../contract/gen'
 import type { PostureInfo } from '../../store/posture'
 import { nextPosture, postureOf, postures } from '../../store/posture'
@@ -13,6 +14,8 @@ interface Props {
   /** Whether the choice is open, and who opens it. */
   open: boolean
   onOpen: (open: boolean) => void
+  /** Where the focus goes when the choice closes. */
+  field: RefObject<HTMLTextAreaElement | null>
 }
 
 /** The posture in force, as the service reports it: next, or choose. */
@@ -46,7 +49,16 @@ export function PostureChip(props: Props) {
           </button>
         </DropdownMenu.Trigger>
         <DropdownMenu.Portal>
-          <DropdownMenu.Content className="menu" side="top" align="start" sideOffset={6}>
+          <DropdownMenu.Content
+            className="menu"
+            side="top"
+            align="start"
+            sideOffset={6}
+            onCloseAutoFocus={(e) => {
+              e.preventDefault()
+              props.field.current?.focus()
+            }}
+          >
             <DropdownMenu.RadioGroup
               value={current.id}
               onValueChange={(id) => {
