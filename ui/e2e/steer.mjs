@@ -698,8 +698,9 @@ export const scenarios = [
             [2560, 1300],
           ]) {
             const page = await tools.open({ colorScheme, viewport: { width, height } })
+            // Names and places are the same in both themes.
             const shot = async (name) => {
-              await audit(page)
+              if (colorScheme === 'dark') await audit(page)
               await page.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}.png`) })
             }
             await signIn(page, own)

@@ -333,7 +333,9 @@ export function Launch() {
             place={row?.capabilities.remote ? undefined : place}
             onPlace={(next) => {
               setPickedPlace(next)
-              void actions.setAppSetting('launch_location', next)
+              void actions.setAppSetting('launch_location', next).then((reason) => {
+                if (reason !== '') actions.say(reason, 'error')
+              })
             }}
             placeNote={
               facts && !facts.git.is_git_repo
