@@ -8,7 +8,7 @@ import { isPlanReady, lastWords } from '../../store/transcript'
 import { ErrorBoundary } from '../ErrorBoundary'
 import { Icon } from '../Icon'
 import { Link } from '../Link'
-import { installAnswerKeys, isTyping } from '../answerKeys'
+import { installAnswerKeys, isTyping, overlayOpen } from '../answerKeys'
 import { useActions, useBench, useReviewActions, useReviews } from '../bench'
 import { Composer } from '../composer/Composer'
 import { CommentChips } from '../review/CommentChips'
@@ -218,8 +218,10 @@ function useChord(code: string, held: 'alt' | 'mod', act: () => void): void {
   })
   useEffect(() => {
     const onKey = (e: KeyboardEvent): void => {
-      if (e.defaultPrevented || e.shiftKey || e.code !== code) return
-      const mod = e.ctrlKey || e.metaKey
+      if (e.defaultPrevented || e.shiftKey || e.code !== code || overlayOpen(document)) return
+      // On a Mac, Ctrl+F moves the caret of a field; Command is the chord there.
+      const mac = /mac/i.test(navigator.platform)
+      const mod = mac ? e.metaKey && !e.ctrlKey : e.ctrlKey || e.metaKey
       if (held === 'alt' ? !e.altKey || mod || isTyping(e.target) : e.altKey || !mod) return
       e.preventDefault()
       newest.current()
