@@ -142,6 +142,9 @@ type actor struct {
 	// we have told what today.
 	caps   caps
 	warned warnedOf
+	// profiles are answered from here, so that a launch does not wait behind
+	// the writes of those before it; nil until the settings are read.
+	profiles *msg.ProfileList
 }
 
 // Init stores the options; whatever can fail happens after it.
@@ -264,8 +267,9 @@ func (a *actor) begin(b booted) {
 		a.do(laneSettings, func() func() {
 			a.settings.load()
 			days, c := a.settings.auditDays(), readCaps(a.settings.app)
+			profiles := a.settings.listProfiles("", nil)
 			return func() {
-				a.auditDays, a.caps = days, c
+				a.auditDays, a.caps, a.profiles = days, c, &profiles
 				a.addUp()
 			}
 		})
@@ -424,8 +428,9 @@ func (a *actor) request(from gen.PID, ref gen.Ref, request any) (answer any, now
 		a.do(laneSettings, func() func() {
 			shown := a.settings.patch(m.Patch)
 			days, c := a.settings.auditDays(), readCaps(a.settings.app)
+			profiles := a.settings.listProfiles("", nil)
 			return func() {
-				a.auditDays, a.caps = days, c
+				a.auditDays, a.caps, a.profiles = days, c, &profiles
 				later(shown)
 				a.addUp()
 			}
@@ -471,6 +476,9 @@ func (a *actor) request(from gen.PID, ref gen.Ref, request any) (answer any, now
 	case msg.ListProfiles, msg.SaveProfile, msg.CloneProfile, msg.DeleteProfile, msg.DefaultProfile:
 		if a.failed != nil {
 			return msg.ProfileList{Failure: contract.Fail(contract.CodeInternal, "%s", a.failed)}, true
+		}
+		if _, asks := m.(msg.ListProfiles); asks && a.profiles != nil {
+			return *a.profiles, true
 		}
 		a.profileRequest(m, later)
 	default:

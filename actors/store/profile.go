@@ -239,7 +239,10 @@ func (a *actor) profileRequest(request any, later func(any)) {
 		run = func() msg.ProfileList { return a.settings.defaultProfile(m.ID) }
 	}
 	a.do(laneSettings, func() func() {
-		list := run()
-		return func() { later(list) }
+		list, known := run(), a.settings.listProfiles("", nil)
+		return func() {
+			a.profiles = &known
+			later(list)
+		}
 	})
 }

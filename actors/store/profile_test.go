@@ -182,7 +182,11 @@ func TestStore_Profiles(t *testing.T) {
 	if got := ask[msg.ProfileList](r, msg.DeleteProfile{ID: id}); got.Failure != nil || got.Profiles.Default != contract.ProfileDefault {
 		t.Errorf("delete: %+v", got)
 	}
-	if got := ask[msg.ProfileList](r, msg.ListProfiles{}); got.Failure != nil || len(got.Profiles.Profiles) != 4 {
+	if got := ask[msg.ProfileList](r, msg.ListProfiles{}); got.Failure != nil || len(got.Profiles.Profiles) != 4 || got.Profiles.ID != "" {
 		t.Errorf("list: %+v", got)
+	}
+	ask[msg.Settings](r, msg.PatchSettings{Patch: []byte(`{"default_profile":"builtin-scout"}`)})
+	if got := ask[msg.ProfileList](r, msg.ListProfiles{}); got.Profiles.Default != contract.ProfileScout {
+		t.Errorf("a default that was set as a setting: %+v", got.Profiles.Default)
 	}
 }

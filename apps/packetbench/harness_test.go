@@ -235,6 +235,24 @@ func (w *window) tryEvent(most time.Duration) (contract.Envelope, error) {
 	return e, nil
 }
 
+// soak takes in what has come so far.
+func (w *window) soak() {
+	for {
+		select {
+		case n, ok := <-w.events:
+			if !ok {
+				return
+			}
+			if n.Method == "gap" {
+				w.gaps++
+			}
+			w.backlog = append(w.backlog, n.Events.Events...)
+		default:
+			return
+		}
+	}
+}
+
 // until reads events up to and with the first of a subject family, such as
 // "api-agent.done.", and returns all of them.
 func (w *window) until(prefix string) []contract.Envelope {

@@ -37,6 +37,7 @@ func (w *window) all(ids []contract.ConversationID, kind string, do func(contrac
 	w.t.Helper()
 	for _, id := range ids {
 		do(id)
+		w.soak() // A connection whose events nobody reads answers nothing more.
 	}
 	got := map[contract.ConversationID]contract.Envelope{}
 	for len(got) < len(ids) {
