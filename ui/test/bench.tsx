@@ -47,6 +47,7 @@ export function renderInBench(
     composerErrors: {},
     answering: {},
     stopPressed: {},
+    gaps: {},
     keys: undefined,
     providerSettings: undefined,
     toast: undefined,

@@ -24,6 +24,14 @@ export function age(iso: string, now: number): string {
   return hours < 24 ? `${hours}h` : `${Math.floor(hours / 24)}d`
 }
 
+/** 14:06:40, by the clock of this computer. */
+export function clockTime(ms: number): string {
+  const at = new Date(ms)
+  return [at.getHours(), at.getMinutes(), at.getSeconds()]
+    .map((n) => String(n).padStart(2, '0'))
+    .join(':')
+}
+
 /** 0:42, 12:05, 1:00:00. */
 export function clock(ms: number): string {
   const s = Math.max(0, Math.floor(ms / 1000))

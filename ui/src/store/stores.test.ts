@@ -148,6 +148,8 @@ describe('an open conversation', () => {
     })
     await settle()
     expect(t.calls('get_conversation')).toHaveLength(2)
+    // It heals by itself, and says that it had to.
+    expect(t.bench.store.getState().gaps['c-1']).toBeGreaterThan(0)
     t.feed({ what: 'conversation.updated', data: { reload: true } })
     await settle()
     expect(t.calls('get_conversation')).toHaveLength(3)

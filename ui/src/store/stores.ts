@@ -89,6 +89,8 @@ export interface WindowState extends DeskState {
   answering: Record<string, boolean>
   /** Stop was pressed here; ms since 1970. Cleared by the turn's end. */
   stopPressed: Record<string, number>
+  /** When a transcript was read again because too much was missed; ms. */
+  gaps: Record<string, number>
   /** undefined until the Settings asked. */
   keys: KeyInfo[] | undefined
   /** undefined until the Settings asked. */
@@ -193,6 +195,7 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
     composerErrors: {},
     answering: {},
     stopPressed: {},
+    gaps: {},
     keys: undefined,
     providerSettings: undefined,
     toast: undefined,
@@ -304,8 +307,11 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
             if (event) feed.push(event)
           }
         },
-        onLost: () => {
-          if (mine === generation) void load()
+        onLost: (reason) => {
+          if (mine !== generation) return
+          void load().then(() => {
+            if (reason === 'gap') set((s) => ({ gaps: { ...s.gaps, [id]: Date.now() } }))
+          })
         },
       })
     }
@@ -318,7 +324,8 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
         quiet()
         set((s) => {
           const { [id]: _closed, ...rest } = s.conversations
-          return { conversations: rest }
+          const { [id]: _gap, ...gaps } = s.gaps
+          return { conversations: rest, gaps }
         })
       },
       reload: () => void load(),

@@ -16,6 +16,7 @@ import { ReviewBar } from '../review/ReviewBar'
 import { useEditAnswer } from '../review/useEditAnswer'
 import { ConnectionBanner } from '../status/ConnectionBanner'
 import { WorktreeBar } from '../worktree/WorktreeBar'
+import { GapBar } from './GapBar'
 import { Header } from './Header'
 import { FailedNote, SidecarNote } from './Notes'
 import { PlanApproval } from './PlanApproval'
@@ -168,6 +169,7 @@ function Ready({ state }: { state: ConversationState }) {
       {openPath === undefined ? (
         <>
           <CalmPlan items={c.plan} onApprove={planReady ? execute : undefined} />
+          <GapBar id={id} />
           <TrimBar id={id} hidden={shown.hidden} />
           <Transcript
             key={id}
