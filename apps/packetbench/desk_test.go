@@ -301,7 +301,9 @@ func TestOrphans(t *testing.T) {
 	}
 	got := orphans([]contract.Summary{
 		{ProjectPath: filepath.Join(dir, "owned", "sub"), Worktree: &contract.Worktree{BasePath: base, WorktreePath: filepath.Join(dir, "owned")}},
-		{ProjectPath: filepath.Join(dir, "forked")}, {ProjectPath: base}, {ProjectPath: ""},
+		{ProjectPath: filepath.Join(dir, "forked")},
+		{ProjectPath: base},
+		{ProjectPath: ""},
 	})
 	if !slices.Equal(got, []string{filepath.Join(dir, "lost")}) {
 		t.Errorf("%q", got)
