@@ -724,7 +724,7 @@ func (a *actor) retryLog(now time.Time) {
 // prepare fetches the key and the settings beside the mailbox: a keyring may
 // take seconds.
 func (a *actor) prepare(spec msg.TurnSpec) {
-	node, self := a.Node(), a.PID()
+	node, self, trustedAs := a.Node(), a.PID(), a.core.trustedAs()
 	go func() {
 		ready := turnReady{spec: spec}
 		defer func() {
@@ -761,7 +761,7 @@ func (a *actor) prepare(spec msg.TurnSpec) {
 			return
 		}
 		ready.spec.Settings = settings.Providers
-		ready.spec.Trusted = !spec.OneShot && trusts(node, spec.Project)
+		ready.spec.Trusted = !spec.OneShot && trusts(node, trustedAs)
 		ready.failover = wantsFailover(settings.App)
 	}()
 }

@@ -169,13 +169,13 @@ func (a *actor) look(now time.Time, age time.Duration) {
 	if a.opt.Desk == nil || c.rec == nil || c.oneShotOnly || c.deleted || !a.inView(now) {
 		return
 	}
-	desk, project, chosen := a.opt.Desk, c.rec.ProjectPath, given(c.rec.EnabledMCPServerIDs)
+	desk, project, trustedAs, chosen := a.opt.Desk, c.rec.ProjectPath, c.trustedAs(), given(c.rec.EnabledMCPServerIDs)
 	node, self := a.Node(), a.PID()
 	go func() {
 		defer func() { _ = recover() }() // A look that failed is made again.
 		ctx, stop := context.WithTimeout(context.Background(), lookEvery)
 		defer stop()
-		found := looked{git: desk.Git(ctx, project, age), mcp: desk.MCP(project, trusts(node, project), chosen)}
+		found := looked{git: desk.Git(ctx, project, age), mcp: desk.MCP(project, trusts(node, trustedAs), chosen)}
 		_ = node.Send(self, found)
 	}()
 }

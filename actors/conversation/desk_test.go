@@ -163,6 +163,10 @@ func TestLaunch_Worktree(t *testing.T) {
 		t.Fatal(r.Failure)
 	}
 	path := filepath.Join(p.ProjectPath, ".pkt-worktrees", "c-1")
+	w.until("both trust questions", func() bool { return len(w.questions) >= 2 }) // For the turn, and for the strip.
+	if w.with(func() {}); slices.ContainsFunc(w.questions, func(q string) bool { return q != p.ProjectPath }) {
+		t.Errorf("trust was asked of %q", w.questions)
+	}
 	if turn.spec.Project != path || !strings.HasSuffix(turn.spec.System, contract.LayerJoint+"Use tabs.") || !strings.Contains(turn.spec.System, path) || d.count("cascade "+path) != 1 {
 		t.Errorf("%s: %q", turn.spec.Project, turn.spec.System)
 	}

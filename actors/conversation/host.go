@@ -144,7 +144,7 @@ func (a *actor) prepareHost() {
 		s := c.hostSession()
 		ready.open = &s
 	}
-	provider, project, first := c.rec.Provider, c.rec.ProjectPath, c.rec.TurnCounter == 1
+	provider, trustedAs, first := c.rec.Provider, c.trustedAs(), c.rec.TurnCounter == 1
 	node, self := a.Node(), a.PID()
 	go func() {
 		defer func() {
@@ -174,7 +174,7 @@ func (a *actor) prepareHost() {
 			return
 		}
 		ready.open.Settings = settings.Providers
-		ready.open.Trusted = trusts(node, project)
+		ready.open.Trusted = trusts(node, trustedAs)
 		if ready.open.Key, ready.err = fetchKey(node, provider); ready.err != nil {
 			return
 		}

@@ -44,6 +44,16 @@ func (c *core) worktree() (w *contract.Worktree, legacy bool) {
 	}, true
 }
 
+// trustedAs is the folder whose trust counts: a worktree that we made of a project
+// is what a person was asked about when the project was. One that is known by
+// its path alone is not.
+func (c *core) trustedAs() string {
+	if w := contract.DecodeWorktree(c.rec.Worktree); w != nil {
+		return w.BasePath
+	}
+	return c.rec.ProjectPath
+}
+
 // worktreeGone refuses a turn whose folder was landed or discarded, or is on
 // its way out.
 func (c *core) worktreeGone() *contract.Failure {

@@ -84,6 +84,8 @@ type world struct {
 	warned   []string
 	trusted  bool // Every project.
 	profiles []contract.Profile
+	// questions are the folders that were asked about.
+	questions []string
 	// baselines are those of every conversation.
 	baselines msg.Baselines
 	deleteNo  error
@@ -575,6 +577,7 @@ func (s *storeStub) HandleCall(_ gen.PID, _ gen.Ref, request any) (any, error) {
 		}
 		return w.verdict, nil
 	case msg.TrustQuestion:
+		w.questions = append(w.questions, m.ProjectPath)
 		return msg.TrustAnswer{Trusted: w.trusted}, nil
 	case msg.ListProfiles:
 		return msg.ProfileList{Profiles: contract.Profiles{Profiles: append([]contract.Profile{{ID: contract.ProfileDefault, MemoryContextEnabled: true}}, w.profiles...), Default: contract.ProfileDefault}}, nil
