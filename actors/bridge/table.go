@@ -206,25 +206,6 @@ func sidecarStatus(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failur
 	return d.opt.Sidecar(), nil
 }
 
-// acpUsage is null for a conversation that no engine owns.
-func acpUsage(d *doors, _ caller, raw json.RawMessage) (any, *contract.Failure) {
-	p, failure := params[contract.SessionParams](raw)
-	if failure != nil {
-		return nil, failure
-	}
-	if !contract.ValidID(string(p.SessionID)) {
-		return nil, contract.BadParam("session_id", "want 1 to 64 of A-Z a-z 0-9 _ and -")
-	}
-	reply, failure := d.call(msg.Store, msg.GetSummary{ID: p.SessionID}, quick)
-	if failure != nil {
-		return nil, failure
-	}
-	if f, ok := reply.(msg.FoundSummary); !ok || !f.Found {
-		return nil, contract.Fail(contract.CodeNotFound, "%s%s", contract.TextNoSession, p.SessionID)
-	}
-	return nil, nil
-}
-
 func tree(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failure) {
 	return d.call(msg.Inspect, msg.GetTree{}, slow)
 }

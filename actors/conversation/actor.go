@@ -28,6 +28,9 @@ type Options struct {
 	Idle time.Duration
 	// Models lists a row's models, for capabilities and failover.
 	Models func(contract.RowID) []contract.Model
+	// Narrow takes out of a row's capabilities what its engine does not offer;
+	// nil leaves them as they are.
+	Narrow func(contract.ProviderID, contract.Capabilities) contract.Capabilities
 	// Window is a model's context window in tokens, 0 when unknown.
 	Window func(contract.ProviderID, string) uint64
 	// Desk deals with the project folder; nil refuses worktrees and leaves the
@@ -200,6 +203,9 @@ func (a *actor) Init(args ...any) error {
 	a.core.waits = a.opt.waits
 	if a.opt.Models != nil {
 		a.core.models = a.opt.Models
+	}
+	if a.opt.Narrow != nil {
+		a.core.narrow = a.opt.Narrow
 	}
 	if a.opt.Window != nil {
 		a.core.window = a.opt.Window

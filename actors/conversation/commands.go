@@ -114,7 +114,7 @@ func (c *core) command(now time.Time, m contract.Method, raw json.RawMessage, o 
 		return empty{}, nil
 	case contract.MethodChangeModel:
 		return with(raw, func(p contract.ChangeModelParams) (any, *contract.Failure) {
-			if strings.TrimSpace(p.NewModel) == "" {
+			if strings.TrimSpace(p.NewModel) == "" && !c.acp() { // There: the engine's own.
 				return nil, contract.BadParam("new_model", "must not be empty")
 			}
 			c.setModel(now, strings.TrimSpace(p.NewModel))
@@ -129,6 +129,9 @@ func (c *core) command(now time.Time, m contract.Method, raw json.RawMessage, o 
 		})
 	case contract.MethodSetApproveWrites:
 		return with(raw, func(p contract.SetEnabledParams) (any, *contract.Failure) {
+			if p.Enabled && c.acp() {
+				return nil, contract.Fail(contract.CodeConflict, "%s", textNoGate)
+			}
 			posture := c.posture()
 			posture.ApproveWrites = p.Enabled
 			c.setPosture(now, posture)
@@ -177,6 +180,9 @@ func (c *core) command(now time.Time, m contract.Method, raw json.RawMessage, o 
 			if c.rec.Title != title {
 				c.rec.Title = title
 				c.patch(now, map[string]any{"title": title})
+				if c.acp() && c.session.resident {
+					c.do(toHost{msg.HostRename{Conversation: c.id, Title: title}})
+				}
 			}
 			return empty{}, nil
 		})
@@ -317,7 +323,9 @@ func (c *core) respond(now time.Time, p contract.RespondPermissionParams) (any, 
 		}
 		c.resolve(now, q, p.Decision, contract.ByUser, refusal{}, auditOnce)
 	case contract.AllowAlways:
-		c.allowed[q.Name] = true
+		if q.call.session != "" {
+			c.allowed[q.call.session] = true
+		}
 		c.rec.SessionAllow, c.rec.SessionBoot = keys(c.allowed), c.boot
 		c.changes.head = true
 		c.resolve(now, q, p.Decision, contract.ByUser, refusal{}, auditSession)

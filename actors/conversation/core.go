@@ -93,10 +93,14 @@ type live struct {
 	again, reopened bool
 	images          []contract.Attachment
 	summaries       uint64
-	content         strings.Builder
-	thought         strings.Builder
-	rateLimited     *contract.RateLimited
-	autoRetry       bool
+	// calls are what an engine's host says of calls, by their ids.
+	calls map[string]msg.HostCall
+	// heard: the host has said that the turn is with the program.
+	heard       bool
+	content     strings.Builder
+	thought     strings.Builder
+	rateLimited *contract.RateLimited
+	autoRetry   bool
 }
 
 // core is the conversation without its process: every method takes what it
@@ -120,6 +124,10 @@ type core struct {
 	allowed  map[string]bool // Tools allowed for the session, by name.
 	tools    any
 	session  session
+	// mode is what the engine does with the posture, nil until it has said it.
+	mode *contract.EngineMode
+	// narrow takes out of a row's capabilities what its engine does not offer.
+	narrow func(contract.ProviderID, contract.Capabilities) contract.Capabilities
 	// desk says that there is somebody who makes worktrees. prepared is what a
 	// start brings along; ending names what is being done to the worktree, which
 	// no turn may run in meanwhile.
@@ -169,6 +177,7 @@ func newCore(id contract.ConversationID, boot string) *core {
 		answered: map[string]contract.DecidedBy{}, allowed: map[string]bool{},
 		whats: map[contract.What]string{}, kinds: map[contract.Kind]string{},
 		models: func(contract.RowID) []contract.Model { return nil },
+		narrow: func(_ contract.ProviderID, of contract.Capabilities) contract.Capabilities { return of },
 		window: func(contract.ProviderID, string) uint64 { return 0 },
 	}
 }
@@ -307,6 +316,15 @@ func (c *core) remember(id string, by contract.DecidedBy) {
 	if len(c.order) > most {
 		delete(c.answered, c.order[0])
 		c.order = c.order[1:]
+	}
+}
+
+// asksAgain forgets an answer: an engine counts its requests per process, so an
+// old id may be a new question.
+func (c *core) asksAgain(id string) {
+	if _, known := c.answered[id]; known {
+		delete(c.answered, id)
+		c.order = slices.DeleteFunc(c.order, func(s string) bool { return s == id })
 	}
 }
 

@@ -69,7 +69,7 @@ func (c *core) restore(now time.Time, p contract.RestoreParams) (any, *contract.
 // opened anew, with the transcript as it is now.
 func (c *core) forget() {
 	c.closeSession()
-	c.rec.ResumeToken, c.rec.EngineSessionID = "", ""
+	c.rec.ResumeToken, c.rec.EngineSessionID, c.rec.EngineAdopt = "", "", false
 	c.changes.head = true
 }
 
@@ -82,7 +82,7 @@ func (c *core) fork(now time.Time, id contract.ConversationID, before int) *cont
 	r.CreatedAt, r.UpdatedAt = now.UnixMilli(), now.UnixMilli()
 	r.Status, r.Archived, r.Pinned = contract.StatusIdle, false, false
 	r.OpenTurn, r.OpenTurnBoot, r.SessionAllow, r.SessionBoot = "", "", nil, ""
-	r.ResumeToken, r.EngineSessionID, r.SessionID = "", "", ""
+	r.ResumeToken, r.EngineSessionID, r.EngineAdopt, r.SessionID = "", "", false, ""
 	r.Plan, r.PlanApproved, r.QueuedMessages, r.Prompts, r.Edits, r.Context = nil, false, nil, nil, nil, nil
 	r.DiffComments, r.WrittenFiles, r.Worktree = nil, nil, nil
 	if w, _ := c.worktree(); w != nil && w.State != string(contract.WorktreeActive) {

@@ -14,11 +14,15 @@ import (
 // call is a request for permission, with what the gate needs to know.
 type call struct {
 	id, name, arguments string
-	tier                contract.Tier
-	inProject           bool
-	batchID             *string
-	batchSize           *uint64
-	lasting             bool
+	// of is the id of the tool call where that is another one than the request's.
+	// rule is the name that rules are looked up and derived by, session what is
+	// remembered for the session, empty for nothing.
+	of, rule, session string
+	tier              contract.Tier
+	inProject         bool
+	batchID           *string
+	batchSize         *uint64
+	lasting           bool
 }
 
 // Tier says how far a call can reach. Whatever cannot be classified blocks.
@@ -136,13 +140,13 @@ func judge(p contract.Posture, c call, rules []string, tainted bool, session map
 	if p.PermissionMode == contract.ModeAllowAll && !p.PlanMode {
 		return allow
 	}
-	if Matches(rules, c.name, c.arguments, c.inProject) {
+	if Matches(rules, c.rule, c.arguments, c.inProject) {
 		return allow
 	}
 	if tainted && c.tier != contract.TierRead {
 		return prompt
 	}
-	if session[c.name] {
+	if c.session != "" && session[c.session] {
 		return allow
 	}
 	if p.PlanMode || p.PermissionMode == contract.ModeDenyAll {

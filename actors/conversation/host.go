@@ -43,7 +43,10 @@ type (
 	}
 	// hostDown comes behind everything a host had said, when it ended while it
 	// opened a session. One that owns the session is reported by OwnerGone.
-	hostDown struct{ pid gen.PID }
+	hostDown struct {
+		pid gen.PID
+		why error
+	}
 	// settingSlow answers a command whose setting nobody confirmed.
 	settingSlow struct{ ref uint64 }
 	// hostAckDue looks whether the log has caught up with a host.
@@ -58,6 +61,7 @@ func (a *actor) fromHost(now time.Time, message any) bool {
 		a.hostReady(now, m)
 	case msg.HostOpened:
 		if c.opened(m.Turn) {
+			c.live.heard = true
 			a.settled(m.Turn)
 			a.answerStart(m.Turn, nil)
 		}
@@ -78,25 +82,35 @@ func (a *actor) fromHost(now time.Time, message any) bool {
 		}
 	case msg.HostResume:
 		if c.rec != nil {
-			c.resumeBy(m.Handle)
+			c.resumeBy(now, m.Handle)
 		}
 	case msg.OwnerGone:
 		a.ownerGone(now, m.PID, m.Reason)
 	case gen.MessageDownPID:
 		// It overtakes what the host had said; in the mailbox it waits its turn.
-		_ = a.Send(a.PID(), hostDown{m.PID})
+		_ = a.Send(a.PID(), hostDown{m.PID, m.Reason})
 	case hostDown:
 		if a.host.opening != "" {
-			a.ownerGone(now, m.pid, "")
+			a.ownerGone(now, m.pid, ownWords(m.why))
 		}
 	case settingSlow:
 		a.answerSetting(m.ref, nil)
 	case hostAckDue:
 		a.payHost()
 	default:
-		return false
+		return c.fromEngine(now, message)
 	}
 	return true
+}
+
+// ownWords is why a host ended, empty where only the framework says it.
+func ownWords(why error) string {
+	for _, plain := range []error{nil, gen.TerminateReasonNormal, gen.TerminateReasonKill, gen.TerminateReasonPanic, gen.TerminateReasonShutdown} {
+		if errors.Is(why, plain) {
+			return ""
+		}
+	}
+	return why.Error()
 }
 
 // ownerGone takes the end of the host that has the session.
@@ -110,8 +124,13 @@ func (a *actor) ownerGone(now time.Time, pid gen.PID, reason string) {
 	}
 	a.settled(a.host.opening)
 	a.dropHost()
+	if l := a.core.live; l != nil && a.core.acp() && !l.heard && !l.reopened {
+		// The engine has not heard of this turn: it goes to its successor.
+		a.core.refused(now, msg.HostRefused{Turn: turn, Gone: true, Text: a.core.ended(reason)})
+		return
+	}
 	a.core.lost(now, reason)
-	a.answerStart(turn, contract.Fail(contract.CodeConflict, "%s", contract.TextSidecarRestarted))
+	a.answerStart(turn, contract.Fail(contract.CodeConflict, "%s", a.core.ended(reason)))
 }
 
 // settled takes the turn as begun or refused: nobody watches the host for it.
@@ -254,7 +273,7 @@ func (a *actor) hostReady(now time.Time, r hostReady) {
 func (a *actor) hostLost(now time.Time, turn contract.TurnID) {
 	a.settled(turn)
 	a.dropHost()
-	a.core.refused(now, msg.HostRefused{Turn: turn, Gone: true, Text: contract.TextSidecarRestarted})
+	a.core.refused(now, msg.HostRefused{Turn: turn, Gone: true, Text: a.core.ended("")})
 }
 
 // toHost sends to the host of the session; one that has ended is reported by

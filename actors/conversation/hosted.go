@@ -90,7 +90,7 @@ func (c *core) hostSession() msg.HostSession {
 	s := msg.HostSession{
 		Provider: r.Provider, Model: r.Model, System: r.SystemPrompt, Project: r.ProjectPath,
 		Thinking: r.ThinkingEnabled, Posture: c.posture(), AllowedTools: slices.Clone(r.AllowedTools),
-		Servers: given(r.EnabledMCPServerIDs), Trust: r.MCPTrustSnapshot, Resume: resume,
+		Servers: given(r.EnabledMCPServerIDs), Trust: r.MCPTrustSnapshot, Resume: resume, Adopt: r.EngineAdopt,
 	}
 	if i := c.lastUser(); i >= 0 {
 		s.Transcript = earlier(r.Messages[:i])
@@ -183,11 +183,7 @@ func (c *core) refused(now time.Time, m msg.HostRefused) {
 func (c *core) lost(now time.Time, reason string) {
 	c.session.resident = false
 	c.session.undo = nil
-	text := contract.TextSidecarRestarted
-	acp := c.transport() == contract.TransportACP
-	if acp {
-		text = "The engine stopped: " + strings.TrimRight(reason, ".") + ". Send again to continue."
-	}
+	text, acp := c.ended(reason), c.acp()
 	switch {
 	case c.live != nil:
 		// Also a turn that was not with the host yet: everybody who owned a
@@ -201,13 +197,17 @@ func (c *core) lost(now time.Time, reason string) {
 }
 
 // resumeBy keeps the handle by which the session is opened next time.
-func (c *core) resumeBy(handle string) {
+func (c *core) resumeBy(now time.Time, handle string) {
 	at := &c.rec.ResumeToken
 	if c.transport() == contract.TransportACP {
 		at = &c.rec.EngineSessionID
 	}
-	if *at != handle {
-		*at = handle
+	if i := c.lastUser(); c.acp() && *at == "" && i > 0 && len(earlier(c.rec.Messages[:i])) > 0 {
+		// They were made elsewhere, or the engine was told to forget them.
+		c.notice(now, contract.LevelInfo, textAnew)
+	}
+	if *at != handle || c.rec.EngineAdopt {
+		*at, c.rec.EngineAdopt = handle, false
 		c.changes.head = true
 		c.do(save{now: true})
 	}
@@ -320,15 +320,23 @@ func (c *core) hostFacts(e contract.ToolResult) {
 		Notebook string `json:"notebook_path"`
 	}
 	_ = json.Unmarshal(unwrap(call.Input), &in) // What is not there stays empty.
+	facts, known := c.live.calls[e.ID]
+	if known {
+		call.File = engineFile(facts, c.rec.ProjectPath)
+	}
 	for _, p := range []string{in.FilePath, in.Notebook, in.Path} {
-		if p != "" && call.File == "" {
+		if p != "" && call.File == "" && !c.acp() {
 			call.File = relative(p, c.rec.ProjectPath)
 		}
 	}
 	if e.IsError && call.DeniedBy != "" {
 		return // Our own words.
 	}
-	if source, ok := evidence(call.Name, in.Command, in.URL); ok {
+	source, ok := evidence(call.Name, in.Command, in.URL)
+	if c.acp() {
+		source, ok = engineEvidence(facts.Kind, call.Name, call.Input)
+	}
+	if ok {
 		c.live.tainted = append(c.live.tainted, source)
 		m := c.message()
 		m.Evidence = append(m.Evidence, source)

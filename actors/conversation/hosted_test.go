@@ -20,6 +20,7 @@ type hostWorld struct {
 	hosts  chan *fakeHost
 	refuse *contract.Failure // Of the next Ensure; under the world's lock.
 	last   *fakeHost
+	name   gen.Atom // Of the host that is asked for.
 }
 
 // fakeHost is a host that the test drives.
@@ -54,7 +55,7 @@ func (s *engines) HandleCall(_ gen.PID, _ gen.Ref, request any) (any, error) {
 	s.w.mu.Lock()
 	refused, last := s.w.refuse, s.w.last
 	s.w.mu.Unlock()
-	if ensure.Name != msg.Sidecar {
+	if ensure.Name != s.w.name {
 		s.w.t.Errorf("ensured %s", ensure.Name)
 	}
 	if refused != nil {
@@ -75,7 +76,7 @@ func (s *engines) HandleCall(_ gen.PID, _ gen.Ref, request any) (any, error) {
 
 func newHostWorld(t *testing.T, change func(*Options)) *hostWorld {
 	t.Helper()
-	w := &hostWorld{world: newWorld(t, change), hosts: make(chan *fakeHost, 8)}
+	w := &hostWorld{world: newWorld(t, change), hosts: make(chan *fakeHost, 8), name: msg.Sidecar}
 	w.spawn(msg.EnginesSup, func() gen.ProcessBehavior { return &engines{w: w} }, nil)
 	return w
 }
@@ -334,7 +335,7 @@ func (h *fakeHost) crash() {
 		owner <- h.from
 		return gen.TerminateReasonKill
 	})
-	if err := h.w.node.Send(<-owner, msg.OwnerGone{Host: msg.Sidecar, PID: pid, Reason: "killed"}); err != nil {
+	if err := h.w.node.Send(<-owner, msg.OwnerGone{Host: h.w.name, PID: pid, Reason: "killed"}); err != nil {
 		h.w.t.Fatal(err)
 	}
 }

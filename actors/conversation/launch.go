@@ -75,7 +75,7 @@ func (c *core) launchCheck(m msg.Command) (msg.LaunchCheck, bool) {
 	if p.Provider != "" {
 		row, err = rowOf(p.Provider)
 	}
-	if err != nil || row.Ledger == "" || absent(row) != nil {
+	if err != nil || row.Ledger == "" {
 		return msg.LaunchCheck{}, false
 	}
 	return msg.LaunchCheck{Sources: []contract.LedgerSource{row.Ledger}, Session: c.id}, true

@@ -35,7 +35,7 @@ func TestLaunchCheck(t *testing.T) {
 		{"unknown provider", nil, false, contract.MethodStart, `{"provider":"x"}`, "", ""},
 		{"no provider", nil, false, contract.MethodStart, `{}`, "", ""},
 		{"another transport", nil, false, contract.MethodStart, `{"provider":"claude-oauth"}`, "api-claude-oauth", "c-1"},
-		{"a transport that is not there", nil, false, contract.MethodStart, `{"provider":"packetcode-acp"}`, "", ""},
+		{"an engine", nil, false, contract.MethodStart, `{"provider":"packetcode-acp"}`, "api-packetcode", "c-1"},
 		{"the echo is billed nothing", nil, false, contract.MethodStart, `{"provider":"echo"}`, "", ""},
 		{"bad params", nil, false, contract.MethodStart, `[`, "", ""},
 		{"resume", with("api-claude", "anthropic"), false, contract.MethodStart, `{"provider":"openai","initial_message":"x"}`, "api-claude", "c-1"},

@@ -24,13 +24,18 @@ func (c *core) ask(now time.Time, a msg.Ask) {
 	if c.live == nil || c.live.id != a.Turn || c.live.ended {
 		return
 	}
-	p := call{id: a.ID, name: a.Name, arguments: a.Arguments, batchID: a.BatchID, batchSize: a.BatchSize, lasting: a.Lasting}
-	if t := c.call(a.ID); t != nil && t.Input == "" {
+	p := call{id: a.ID, of: a.ID, name: a.Name, rule: a.Name, session: a.Name, arguments: a.Arguments, batchID: a.BatchID, batchSize: a.BatchSize, lasting: a.Lasting}
+	if c.acp() {
+		c.asksAgain(a.ID)
+		p = engineCall(a, c.rec.ProjectPath)
+	} else {
+		p.tier, p.inProject = Tier(a.Name, a.Arguments, c.rec.ProjectPath)
+	}
+	if t := c.call(p.of); t != nil && t.Input == "" {
 		// What was asked for is readable even when no answer ever comes.
 		t.Input = a.Arguments
 		c.changes.put(c.live.message)
 	}
-	p.tier, p.inProject = Tier(a.Name, a.Arguments, c.rec.ProjectPath)
 	tainted := len(c.live.tainted) > 0
 	verdict := judge(c.posture(), p, c.rec.AllowPatterns, tainted, c.allowed)
 	if a.Lasting {
@@ -46,8 +51,8 @@ func (c *core) ask(now time.Time, a msg.Ask) {
 }
 
 func (c *core) park(now time.Time, p call, turn contract.TurnID, tainted bool) {
-	open := contract.PromptOpened{ID: p.id, Tier: p.tier, Destructive: Destructive(p.name, p.arguments)}
-	if rule, ok := Pattern(p.name, p.arguments); ok {
+	open := contract.PromptOpened{ID: p.id, Tier: p.tier, Destructive: Destructive(p.rule, p.arguments)}
+	if rule, ok := Pattern(p.rule, p.arguments); ok {
 		open.AllowPattern = &rule
 	}
 	if tainted && p.tier != contract.TierRead {
@@ -120,7 +125,7 @@ func (c *core) resolve(now time.Time, p *parked, d contract.Decision, by contrac
 func (c *core) settlePrompt(now time.Time, p *parked, d contract.Decision, by contract.DecidedBy, audit string) {
 	c.remember(p.ID, by)
 	if d == contract.Deny {
-		if call := c.callOf(p.turn, p.ID); call != nil {
+		if call := c.callOf(p.turn, p.call.of); call != nil {
 			call.DeniedBy = by
 		}
 	}
@@ -206,6 +211,9 @@ func (c *core) overtaken(now time.Time, id, result string) {
 	by := contract.ByCancel
 	if result == contract.TextEditTimeout || result == contract.TextPermTimeout {
 		by = contract.ByTimeout
+	}
+	if c.acp() {
+		return // Its requests have ids of their own; it withdraws them itself.
 	}
 	if p := c.unpark(id); p != nil {
 		c.settlePrompt(now, p, contract.Deny, by, auditCancelled)

@@ -46,6 +46,7 @@ func (c *core) start(now time.Time, p contract.StartParams, o outside) (any, *co
 	c.changes.head = true
 	c.say(contract.WhatCreated, c.summary())
 	c.do(save{now: true})
+	c.launchedAt(now)
 	result := contract.StartResult{SessionID: c.id}
 	if p.InitialMessage != "" || len(p.Attachments) > 0 {
 		c.userMessage(now, c.messageID(), p.InitialMessage, p.Attachments)
@@ -95,12 +96,15 @@ func plain(err error) string {
 }
 
 func (c *core) checkStart(p contract.StartParams, row contract.Row, o outside) *contract.Failure {
-	if failure := absent(row); failure != nil {
-		c.emit(contract.Error{Message: failure.Message})
-		return failure
-	}
-	if strings.TrimSpace(p.Model) == "" {
+	engine := row.Transport == contract.TransportACP
+	if strings.TrimSpace(p.Model) == "" && !engine { // An engine has one of its own.
 		return contract.BadParam("model", "must not be empty")
+	}
+	if p.ApproveWrites && engine {
+		return contract.Fail(contract.CodeConflict, "%s", textNoGate)
+	}
+	if p.EngineSessionID != "" && !engine {
+		return contract.BadParam("engine_session_id", "goes with the row of an ACP engine only")
 	}
 	if p.PermissionMode != "" && !p.PermissionMode.Valid() {
 		return contract.Fail(contract.CodeBadParams, "Unknown permission mode: %s", clipRunes(string(p.PermissionMode), 40))
@@ -133,17 +137,8 @@ func (c *core) checkStart(p contract.StartParams, row contract.Row, o outside) *
 	return nil
 }
 
-// absent refuses a row whose transport this version does not contain.
-func absent(row contract.Row) *contract.Failure {
-	if row.Transport != contract.TransportACP {
-		return nil
-	}
-	return contract.Fail(contract.CodeConflict, "The row %s is not part of this version of PacketBench. Choose another provider.", row.Label)
-}
-
 // mayRun refuses what would begin a turn that nothing here can serve: on a
-// retired row, and on a row of another transport in a file that another version
-// wrote. Such a conversation stays readable.
+// retired row, or without its folder. Such a conversation stays readable.
 func (c *core) mayRun(now time.Time) *contract.Failure {
 	if failure := c.mayRunRow(now); failure != nil {
 		return failure
@@ -160,11 +155,7 @@ func (c *core) mayRunRow(now time.Time) *contract.Failure {
 		}
 		return contract.Fail(contract.CodeConflict, "%s", notice)
 	}
-	row, err := rowOf(c.rec.Provider)
-	if err != nil {
-		return nil // The turn says so, by its error event.
-	}
-	return absent(row)
+	return nil
 }
 
 func newRecord(now time.Time, id contract.ConversationID, p contract.StartParams, row contract.Row) *contract.Record {

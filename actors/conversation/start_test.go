@@ -7,7 +7,7 @@ import (
 )
 
 // stored is a conversation as a file of another version may hold it: idle, with
-// one answered turn, on a row that this version cannot serve.
+// one answered turn.
 func stored(row contract.RowID, provider contract.ProviderID) *contract.Record {
 	return &contract.Record{
 		ID: "c-1", Title: "old", Agent: row, Mode: "api", Provider: provider, Model: "m", ProjectPath: "/p",
@@ -16,48 +16,6 @@ func stored(row contract.RowID, provider contract.ProviderID) *contract.Record {
 			{ID: "m-1", Role: contract.RoleUser, Content: "hello"},
 			{ID: "t-1", Role: contract.RoleAssistant, TurnID: "t-1", Content: "## Plan\nDo it.", Outcome: contract.OutcomeDone},
 		},
-	}
-}
-
-// A stored conversation of another transport is readable and refuses every
-// command that would begin a turn, without an event and unchanged.
-func TestStored_OtherTransports(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		id       contract.RowID
-		provider contract.ProviderID
-		label    string
-	}{
-		{"api-packetcode", contract.ProviderPacketcode, "PacketCode (ACP)"},
-		{"acp-mine", "acp-mine", "mine"},
-	} {
-		for _, tc := range []struct {
-			method contract.Method
-			params any
-		}{
-			{contract.MethodSend, contract.SendParams{SessionID: "c-1", Message: "go on"}},
-			{contract.MethodRetry, contract.RetryParams{SessionID: "c-1"}},
-			{contract.MethodStart, contract.StartParams{SessionID: "c-1", InitialMessage: "go on"}},
-			{contract.MethodApprovePlan, contract.ApprovePlanParams{SessionID: "c-1", Choice: "execute"}},
-		} {
-			t.Run(string(row.id)+" "+string(tc.method), func(t *testing.T) {
-				t.Parallel()
-				b := newBench(t)
-				b.c.adopt(t0, stored(row.id, row.provider))
-				b.forget()
-				_, failure := b.command(tc.method, tc.params)
-				want := "The row " + row.label + " is not part of this version of PacketBench. Choose another provider."
-				if failure == nil || failure.Code != contract.CodeConflict || failure.Message != want {
-					t.Fatalf("got %+v; want -32009 %q", failure, want)
-				}
-				if len(b.effects) != 0 || len(b.c.rec.Messages) != 2 || b.c.rec.PlanApproved || b.c.busy() {
-					t.Errorf("it did %v all the same", b.effects)
-				}
-				if v := b.c.view(); len(v.Messages) != 2 {
-					t.Errorf("the transcript shows %d messages", len(v.Messages))
-				}
-			})
-		}
 	}
 }
 

@@ -36,7 +36,10 @@ func (c *core) view() contract.Conversation {
 		v.TurnID, v.Stopping, v.RateLimited = c.live.id, c.live.cancelled, c.live.rateLimited
 	}
 	if row, err := rowOf(r.Provider); err == nil {
-		v.Capabilities = contract.CapabilitiesOf(row, c.models(row.ID), false, c.window(r.Provider, r.Model))
+		v.Capabilities = c.narrow(r.Provider, contract.CapabilitiesOf(row, c.models(row.ID), false, c.window(r.Provider, r.Model)))
+	}
+	if c.acp() {
+		v.EngineMode = c.mode
 	}
 	return v
 }
