@@ -154,9 +154,11 @@ func TestLaunch_Worktree(t *testing.T) {
 	p := worktreeStart(t)
 	answer := async(w, contract.MethodStart, p)
 	w.until("provision", func() bool { return d.count("provision") == 1 })
-	if w.with(func() {}); len(w.turns) != 0 || len(w.find("conversation.created")) != 0 {
-		t.Error("something began before the worktree was there")
-	}
+	w.with(func() {
+		if len(w.turns) != 0 || len(w.find("conversation.created")) != 0 {
+			t.Error("something began before the worktree was there")
+		}
+	})
 	close(d.gate)
 	turn := w.turn()
 	if r := <-answer; r.Failure != nil {
@@ -164,9 +166,11 @@ func TestLaunch_Worktree(t *testing.T) {
 	}
 	path := filepath.Join(p.ProjectPath, ".pkt-worktrees", "c-1")
 	w.until("both trust questions", func() bool { return len(w.questions) >= 2 }) // For the turn, and for the strip.
-	if w.with(func() {}); slices.ContainsFunc(w.questions, func(q string) bool { return q != p.ProjectPath }) {
-		t.Errorf("trust was asked of %q", w.questions)
-	}
+	w.with(func() {
+		if slices.ContainsFunc(w.questions, func(q string) bool { return q != p.ProjectPath }) {
+			t.Errorf("trust was asked of %q", w.questions)
+		}
+	})
 	if turn.spec.Project != path || !strings.HasSuffix(turn.spec.System, contract.LayerJoint+"Use tabs.") || !strings.Contains(turn.spec.System, path) || d.count("cascade "+path) != 1 {
 		t.Errorf("%s: %q", turn.spec.Project, turn.spec.System)
 	}
@@ -365,9 +369,11 @@ func TestLook(t *testing.T) {
 	d.mu.Unlock()
 	turn.close(contract.Done{})
 	w.until("the look after the turn", func() bool { return patches(contract.PatchGit) == 2 })
-	if patches(contract.PatchMCP) != 1 {
-		t.Error("what has not changed was told again")
-	}
+	w.with(func() {
+		if patches(contract.PatchMCP) != 1 {
+			t.Error("what has not changed was told again")
+		}
+	})
 }
 
 // Nobody watches: nobody looks.
