@@ -69,6 +69,12 @@ func (g *Git) mayLand(ctx context.Context, top string, w contract.Worktree) erro
 		}
 		return fmt.Errorf("the project has %s checked out, and this worktree began from %s. Check out %s in the project and merge again", now, w.BaseBranch, w.BaseBranch)
 	}
+	// Taking our merge back would take a person's own one with it.
+	for ref, what := range map[string]string{"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"} {
+		if _, err := g.read(ctx, top, "rev-parse", "--quiet", "--verify", ref); err == nil {
+			return fmt.Errorf("a %s is under way in the project. Finish or abort it and merge again", what)
+		}
+	}
 	out, err := g.read(ctx, top, append([]string{"status", "--short"}, notWorktrees...)...)
 	if err != nil {
 		return err
@@ -158,7 +164,8 @@ func (g *Git) squash(ctx context.Context, top string, w contract.Worktree) (stri
 		}
 		return why
 	}
-	if out, err := g.write(ctx, top, "merge", "--squash", "--quiet", w.Branch); err != nil {
+	// A person's own merge.ff=no, which git refuses beside --squash, is overruled.
+	if out, err := g.write(ctx, top, "merge", "--squash", "--ff", "--quiet", w.Branch); err != nil {
 		if strings.Contains(out, "CONFLICT") {
 			err = errors.New(strings.TrimSpace(clip(out)))
 		}

@@ -152,6 +152,7 @@ func TestLand(t *testing.T) {
 	r.commit(w.WorktreePath, "dir/new file.txt", "new\n")
 	put(t, filepath.Join(w.WorktreePath, "open.txt"), "not committed\n")
 	r.commit(r.dir, "other.txt", "meanwhile\n")
+	r.git(r.dir, "config", "merge.ff", "no")
 	landed, err := r.Land(r.ctx, w, "Make it louder")
 	if err != nil {
 		t.Fatal(err)
@@ -214,6 +215,15 @@ func TestLand_Refused(t *testing.T) {
 			if err := os.Chmod(hook, 0o755); err != nil {
 				r.t.Fatal(err)
 			}
+		}},
+		{"a merge of their own", "a merge is under way", func(r *repo, w *contract.Worktree) {
+			r.git(r.dir, "branch", "side")
+			r.commit(r.dir, "c.txt", "c\n")
+			r.git(r.dir, "checkout", "--quiet", "side")
+			r.commit(r.dir, "d.txt", "d\n")
+			r.git(r.dir, "checkout", "--quiet", "main")
+			r.git(r.dir, "merge", "--quiet", "--no-commit", "--strategy=ours", "side")
+			r.commit(w.WorktreePath, "b.txt", "b\n")
 		}},
 		{"bad base", "not the name of a branch", func(_ *repo, w *contract.Worktree) { w.BaseBranch = "-x" }},
 	} {
