@@ -286,18 +286,38 @@ func (r engineRow) provider() contract.ProviderRow {
 	if r.facts != nil && r.facts.Models != nil {
 		models, told = r.facts.Models, true
 	}
-	c := contract.CapabilitiesOf(r.row, models, told, 0)
-	if f := r.facts; f != nil {
-		c.ImageAttachments, c.MCP = f.Images, true
-		c.ReportsUsage, c.CanRename = f.Usage, f.Rename
-		if f.Modes != nil {
-			c.PermissionModes, c.CanPlanMode = f.Modes, f.Plan
-		}
-	}
+	c := narrow(contract.CapabilitiesOf(r.row, models, told, 0), r.facts)
 	return contract.ProviderRow{
 		Row: r.row.ID, Label: r.row.Label, Group: r.row.Group, Transport: r.row.Transport, Provider: r.row.Provider,
 		Models: models, Badge: r.badge, Capabilities: c,
 	}
+}
+
+// narrow takes out of a row's capabilities what its engine does not offer; an
+// engine that has said nothing yet offers what the row does.
+func narrow(c contract.Capabilities, f *msg.EngineFacts) contract.Capabilities {
+	if f == nil {
+		return c
+	}
+	c.ImageAttachments, c.MCP = f.Images, true
+	c.ReportsUsage, c.CanRename = f.Usage, f.Rename
+	if f.Modes != nil {
+		c.PermissionModes, c.CanPlanMode = f.Modes, f.Plan
+	}
+	return c
+}
+
+// Narrow is narrow for a conversation, with the models that its engine has told.
+func (e *engines) Narrow(p contract.ProviderID, c contract.Capabilities) contract.Capabilities {
+	name := contract.EngineOf(p)
+	if name == "" {
+		return c
+	}
+	facts := e.state(name).facts
+	if facts != nil && facts.Models != nil {
+		c.Models, c.ModelsAreAuthoritative = facts.Models, true
+	}
+	return narrow(c, facts)
 }
 
 // badge is that of one probe id; known is false for an id of no engine.

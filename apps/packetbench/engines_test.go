@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +127,16 @@ func TestEngines_Facts(t *testing.T) {
 	c := row.Capabilities
 	if len(row.Models) != 1 || !c.ModelsAreAuthoritative || !c.ImageAttachments || !c.ReportsUsage || c.CanRename || !c.CanPlanMode || len(c.PermissionModes) != 1 {
 		t.Errorf("row %+v", row)
+	}
+	// A conversation shows the same; one of another row is left alone.
+	if of := e.Narrow("acp-mine", contract.CapabilitiesOf(contract.EngineRow("mine", "Mine"), nil, false, 0)); !reflect.DeepEqual(of, c) {
+		t.Errorf("a conversation shows %+v, its row %+v", of, c)
+	}
+	for _, p := range []contract.ProviderID{"acp-unheard", contract.ProviderAnthropic} {
+		all := contract.CapabilitiesOf(contract.EngineRow("mine", "Mine"), nil, false, 0)
+		if of := e.Narrow(p, all); !reflect.DeepEqual(of, all) {
+			t.Errorf("%s is narrowed to %+v", p, of)
+		}
 	}
 	// An engine that had worked is worth another start.
 	if f := state.failure(e.now()); f != "" {

@@ -203,7 +203,7 @@ func (s *service) startAgent() error {
 				}
 				return tokens
 			},
-			Prices: s.prices,
+			Prices: s.prices, Narrow: s.engines.Narrow,
 		},
 		Sidecar: s.sidecarOptions(),
 		Engine:  s.engineOptions(),
