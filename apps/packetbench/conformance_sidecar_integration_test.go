@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -47,19 +46,6 @@ func conformSidecar(t *testing.T, seen *streams) {
 			}
 		})
 	}
-}
-
-// sidecarScript is the variable that names the sidecar of this checkout.
-func sidecarScript(t testing.TB) string {
-	t.Helper()
-	script, err := filepath.Abs(filepath.Join("..", "..", "sidecar", "dist", "index.js"))
-	if err == nil {
-		_, err = os.Stat(script)
-	}
-	if err != nil {
-		t.Fatalf("the sidecar is not built, run make sidecar: %v", err)
-	}
-	return "PACKETBENCH_SIDECAR_PATH=" + script
 }
 
 // vendor is one SDK behind the sidecar, with what its model has to say to make

@@ -295,3 +295,16 @@ func project(t testing.TB) string {
 	}
 	return dir
 }
+
+// sidecarScript is the variable that names the sidecar of this checkout.
+func sidecarScript(t testing.TB) string {
+	t.Helper()
+	script, err := filepath.Abs(filepath.Join("..", "..", "sidecar", "dist", "index.js"))
+	if err == nil {
+		_, err = os.Stat(script)
+	}
+	if err != nil {
+		t.Fatalf("the sidecar is not built, run make sidecar: %v", err)
+	}
+	return "PACKETBENCH_SIDECAR_PATH=" + script
+}
