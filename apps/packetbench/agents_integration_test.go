@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/packetbench/packetbench/config"
 	"github.com/packetbench/packetbench/contract"
 )
 
@@ -193,15 +194,29 @@ func TestAgents_Past(t *testing.T) {
 		t.Errorf("%+v\n%+v\n%+v", files, commands, facts)
 	}
 	w.follow("all", "p-1")
-	w.must(contract.MethodStart, contract.StartParams{SessionID: "p-1", Provider: "demo", Model: "demo", ProjectPath: dir, InitialMessage: "a needle here", PermissionMode: contract.ModeAllowAll}, nil)
+	w.must(contract.MethodStart, contract.StartParams{SessionID: "p-1", Provider: "demo", Model: "demo", ProjectPath: dir, InitialMessage: "edit a needle here", PermissionMode: contract.ModeAllowAll}, nil)
 	w.until("conversation.turn-ended.")
 	var found contract.SearchResult
 	w.must(contract.MethodSearch, contract.SearchParams{Query: "NEEDLE"}, &found)
 	var file contract.Exported
 	w.must(contract.MethodExport, contract.ExportParams{SessionID: "p-1", Format: contract.ExportMarkdown}, &file)
-	if len(found.Hits) != 1 || !strings.Contains(file.Content, "a needle here") || file.FileName != "a-needle-here.md" {
+	if len(found.Hits) != 1 || !strings.Contains(file.Content, "a needle here") || file.FileName != "edit-a-needle-here.md" {
 		t.Errorf("%+v\n%+v", found, file)
 	}
+	var edits []contract.EditedFile
+	w.must(contract.MethodListEdits, contract.SessionParams{SessionID: "p-1"}, &edits)
+	if len(edits) != 1 || edits[0].Path != config.DemoFile || edits[0].State != contract.EditNew || edits[0].CanUndo || edits[0].EditedOutside || edits[0].LinesAdded == 0 {
+		t.Errorf("%+v", edits)
+	}
+	if err := os.WriteFile(filepath.Join(dir, config.DemoFile), []byte("by hand\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var edit contract.EditedFileText
+	w.must(contract.MethodGetEdit, contract.EditedFileParams{SessionID: "p-1", Path: config.DemoFile}, &edit)
+	if !edit.File.EditedOutside || edit.Before != nil || edit.Now == nil || *edit.Now != "by hand\n" {
+		t.Errorf("%+v", edit)
+	}
+	w.refused(contract.MethodUndoEdit, contract.UndoEditParams{SessionID: "p-1", Path: config.DemoFile, Hash: edit.File.Hash}, contract.CodeConflict)
 	var shot contract.Snapshot
 	w.must(contract.MethodGetConversation, contract.SessionParams{SessionID: "p-1"}, &shot)
 	first := shot.Conversation.Messages[0].ID
