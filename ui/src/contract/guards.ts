@@ -44,6 +44,7 @@ import type {
   Conversation,
   EditedFile,
   EditedText,
+  EngineMode,
   Envelope,
   Message,
   Model,
@@ -159,6 +160,7 @@ export function readPatch(v: unknown): SummaryPatch {
   if (isRecord(r.mcp)) patch.mcp = readMCP(r.mcp)
   const context = readContext(r.context)
   if (context) patch.context = context
+  if (isRecord(r.engine_mode)) patch.engine_mode = readEngineMode(r.engine_mode)
   return patch as SummaryPatch
 }
 
@@ -171,6 +173,16 @@ function readComment(v: unknown): DiffComment {
     side: oneOf(r.side, diffSideValues, 'new'),
     text: str(r.text),
     created_at: num(r.created_at),
+  }
+}
+
+function readEngineMode(v: unknown): EngineMode {
+  const r = rec(v)
+  return {
+    mode: str(r.mode),
+    label: str(r.label),
+    honoured: bool(r.honoured),
+    later: bool(r.later),
   }
 }
 
@@ -397,6 +409,7 @@ export function readSnapshot(v: unknown): Snapshot {
     ...(isRecord(c.mcp) && { mcp: readMCP(c.mcp) }),
     capabilities: readCapabilities(c.capabilities),
     ...(context && { context }),
+    ...(isRecord(c.engine_mode) && { engine_mode: readEngineMode(c.engine_mode) }),
     ...(rateLimited && { rate_limited: rateLimited }),
   }
   return { conversation, seq: num(r.seq) }

@@ -29,12 +29,16 @@ export type Summary = Filled<wire.Summary, 'parent_session_id' | 'worktree' | 'h
 
 export type ContextUse = Filled<wire.ContextUse>
 
+/** What an ACP engine does with the posture, which may be another thing. */
+export type EngineMode = Filled<wire.EngineMode>
+
 /** The changed keys of a conversation.updated event. */
 export type SummaryPatch = Partial<Omit<Summary, 'session_id'>> & {
   /** Messages were dropped or replaced: the snapshot has to be read again. */
   reload?: boolean
   plan_approved?: boolean
   context?: ContextUse
+  engine_mode?: EngineMode
   allow_patterns?: string[]
   diff_comments?: DiffComment[]
   /** A file was restored: the list of edits has to be read again. */
@@ -113,6 +117,8 @@ export type Conversation = Summary & {
   mcp?: ProjectMCP
   rate_limited?: RateLimit
   context?: ContextUse
+  /** Absent for other rows, and until the engine has said it. */
+  engine_mode?: EngineMode
   capabilities: Capabilities
 }
 

@@ -95,6 +95,11 @@ describe('Composer', () => {
     expect(noted.map((n) => n.name)).toEqual(['setPosture', 'setPosture'])
     expect(noted[0]?.args[1]).toMatchObject({ id: 'plan' })
   })
+  it('shows what an engine does with the posture, not what was asked', () => {
+    show({ engine_mode: { mode: 'ask', label: 'Manual', honoured: false, later: false } })
+    const chip = screen.getByRole('button', { name: 'Posture Manual' })
+    expect(chip.title).toContain('Default was asked for')
+  })
   it('shows no posture where the provider has none', () => {
     const { container } = show({
       capabilities: { ...sampleConversation().capabilities, permissionModes: [] },

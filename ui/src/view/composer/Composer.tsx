@@ -180,6 +180,7 @@ export function Composer({ state, blocked }: Props) {
           <>
             <PostureChip
               posture={c.posture}
+              engine={c.engine_mode}
               offered={modes}
               canGateWrites={c.capabilities.canGateWrites}
               onPosture={(p) => actions.setPosture(id, p)}

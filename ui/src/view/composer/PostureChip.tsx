@@ -1,12 +1,15 @@
 import { DropdownMenu } from 'radix-ui'
 import type { RefObject } from 'react'
 import type { Posture } from '../../contract/gen'
+import type { EngineMode } from '../../contract/model'
 import type { PostureInfo } from '../../store/posture'
 import { nextPosture, postureOf, postures } from '../../store/posture'
 import { Icon } from '../Icon'
 
 interface Props {
   posture: Posture
+  /** What an engine does with it; absent where it is done as it is. */
+  engine: EngineMode | undefined
   offered: PostureInfo[]
   canGateWrites: boolean
   onPosture: (p: PostureInfo) => void
@@ -24,8 +27,12 @@ export function PostureChip(props: Props) {
   const next = nextPosture(current, props.offered)
   const gate = props.posture.approve_writes
   if (props.offered.length === 0) return null
+  // The chip shows what will be done, not what was asked for.
+  const label = props.engine && !props.engine.honoured ? props.engine.label : current.label
   const title = [
-    `${current.label} — ${current.description}.`,
+    label === current.label
+      ? `${current.label} — ${current.description}.`
+      : `${label} — the engine's own mode; ${current.label} was asked for.`,
     gate ? 'Approve writes: on.' : '',
     next ? `Shift+Tab → ${next.label}` : '',
   ]
@@ -36,10 +43,10 @@ export function PostureChip(props: Props) {
       <button
         type="button"
         title={title}
-        aria-label={`Posture ${current.label}${gate ? ', approve writes on' : ''}`}
+        aria-label={`Posture ${label}${gate ? ', approve writes on' : ''}`}
         onClick={() => next && props.onPosture(next)}
       >
-        {current.label}
+        {label}
         {gate && <span className="gate" aria-hidden="true" />}
       </button>
       <DropdownMenu.Root modal={false} open={props.open} onOpenChange={props.onOpen}>
