@@ -355,7 +355,7 @@ export const scenarios = [
     },
   ],
   [
-    'Cancel 1 denies what is parked and the turn goes on; Stop ends it',
+    'Cancel 1 denies what is parked and the turn goes on',
     async ({ service, open }) => {
       const page = await open()
       await launch(page, service, 'run something')
