@@ -513,7 +513,7 @@ func (a *actor) toConversation(x effect) {
 			CacheRead: x.usage.CacheRead, CacheWrite: x.usage.CacheWrite, CostUSD: x.cost,
 		})
 	case notice:
-		a.tell(x.conv, msg.HostSaid{Level: x.level, Text: x.text})
+		a.tell(x.conv, msg.HostSaid{Level: x.level, Text: x.text, Once: x.once})
 	case shown:
 		a.tell(x.conv, msg.HostMode{Mode: contract.EngineMode{Mode: x.mode, Label: x.label, Honoured: x.honoured, Later: x.later}})
 	default:

@@ -43,12 +43,12 @@
 // count as quiet, and at once when a turn does not stop or its stream breaks.
 //
 // actor.go, host.go and launch.go are the actor; configured.go reads which MCP
-// servers there are. frame.go reads and writes single lines, translate.go turns one session/update
-// into what its conversation has to hear, capability.go, mode.go, option.go,
-// usage.go and held.go read what engines say about themselves, permission.go
-// answers them, server.go decides which MCP servers they get. session.go and
-// engine.go hold the state. locate.go, doctor.go and preset.go find a program
-// and judge it.
+// servers there are. frame.go reads and writes single lines, translate.go turns
+// one session/update into what its conversation has to hear, capability.go,
+// mode.go, option.go, usage.go and held.go read what engines say about
+// themselves, permission.go answers them, server.go decides which MCP servers
+// they get. session.go and engine.go hold the state. locate.go, doctor.go and
+// preset.go find a program and judge it.
 //
 // Source: acp.md, contract.md 2.1, 6 and 7.1.
 package acp

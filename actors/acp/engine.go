@@ -219,6 +219,8 @@ type (
 		conv  contract.ConversationID
 		level contract.Level
 		text  string
+		// once: not again when the session is opened again.
+		once bool
 	}
 	// shown is what the posture chip has to show.
 	shown struct {
@@ -539,7 +541,7 @@ func (e *engine) attach(s *session) {
 func (e *engine) lost(s *session) {
 	delete(e.byEngine, s.engineID)
 	s.engineID, s.usage = "", nil
-	e.do(notice{s.conv, contract.LevelWarning, textLost})
+	e.do(notice{s.conv, contract.LevelWarning, textLost, false})
 }
 
 // makeRoom closes the session that was used longest ago when the engine holds
@@ -948,7 +950,7 @@ func (e *engine) settled(p *pending, f frame) {
 		text := e.spec.hide("The engine did not change its " + w.what + " to " + w.of.name(w.id) + ": " + f.err.text())
 		e.note(slog.LevelWarn, "%s conv=%s", text, s.conv)
 		if w.what == "model" { // A mode is told by the chip and its notice.
-			e.do(notice{s.conv, contract.LevelWarning, text})
+			e.do(notice{s.conv, contract.LevelWarning, text, false})
 		}
 	}
 	e.show(s)
@@ -980,7 +982,7 @@ func (e *engine) show(s *session) {
 	// to be said only where somebody relies on more.
 	if e.caps.packetcode.advertised || words != nil || rung(s.posture) == rungReadOnly {
 		s.noticed = true
-		e.do(notice{s.conv, contract.LevelWarning, st.notice(s.posture)})
+		e.do(notice{s.conv, contract.LevelWarning, st.notice(s.posture), true})
 	}
 }
 
@@ -995,13 +997,13 @@ func (e *engine) tellModel(s *session) {
 		if name == "" {
 			name = "its own default model"
 		}
-		e.do(notice{s.conv, contract.LevelInfo, "The engine takes up " + name + " with its next session; until then it keeps the model that this one began with."})
+		e.do(notice{s.conv, contract.LevelInfo, "The engine takes up " + name + " with its next session; until then it keeps the model that this one began with.", false})
 	case s.model != "" && !m.offers(s.model):
 		text := "This engine does not offer " + s.model + "; it keeps its own model."
 		if m.current != "" {
 			text = "This engine does not offer " + s.model + "; it keeps " + m.name(m.current) + "."
 		}
-		e.do(notice{s.conv, contract.LevelWarning, text})
+		e.do(notice{s.conv, contract.LevelWarning, text, true})
 	}
 }
 

@@ -122,7 +122,7 @@ func (a *actor) send(from gen.PID, m msg.HostSend) {
 // answered passes a decision on. An engine takes no reason with it.
 func (a *actor) answered(m msg.HostPermission) {
 	if m.Reason != "" {
-		a.tell(m.Conversation, msg.HostSaid{Level: contract.LevelInfo, Text: "This engine takes no reason with a refusal. Send it as a message to have it considered."})
+		a.tell(m.Conversation, msg.HostSaid{Level: contract.LevelInfo, Text: "This engine takes no reason with a refusal. Send it as a message to have it considered.", Once: true})
 	}
 	d := m.Decision
 	if d == "" || d != contract.Deny && !m.Allowed {

@@ -24,8 +24,10 @@ func TestACPUsage(t *testing.T) {
 	})
 	r.node.on(msg.EnginesSup, func(any) (any, error) {
 		return msg.ChildList{Children: []msg.Status{
-			{Name: msg.Sidecar, State: msg.StateRunning}, {Name: "acp:down", State: msg.StateDown},
-			{Name: "acp:quiet", State: msg.StateRunning}, {Name: "acp:packetcode", State: msg.StateRunning},
+			{Name: msg.Sidecar, State: msg.StateRunning},
+			{Name: "acp:down", State: msg.StateDown},
+			{Name: "acp:quiet", State: msg.StateRunning},
+			{Name: "acp:packetcode", State: msg.StateRunning},
 		}}, nil
 	})
 	r.node.on("acp:packetcode", func(request any) (any, error) {

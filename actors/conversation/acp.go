@@ -28,7 +28,9 @@ const (
 )
 
 // acp reports that an engine runs this conversation's turns.
-func (c *core) acp() bool { return c.rec != nil && c.transport() == contract.TransportACP }
+func (c *core) acp() bool {
+	return c.rec != nil && !c.oneShotOnly && c.transport() == contract.TransportACP
+}
 
 // engineStopped is the error of a turn whose engine has ended. Source: acp.md 11.
 func engineStopped(reason string) string {
@@ -62,6 +64,11 @@ func (c *core) launchedAt(now time.Time) {
 	if own || c.rec.AllowedTools != nil {
 		c.notice(now, contract.LevelWarning, textUnreached)
 	}
+}
+
+// noticed reports that a line is in the transcript already.
+func (c *core) noticed(text string) bool {
+	return slices.ContainsFunc(c.rec.Messages, func(m contract.RecordMessage) bool { return m.Level != "" && m.Content == text })
 }
 
 // fromEngine takes what only an engine's host says; false for anything else.

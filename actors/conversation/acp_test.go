@@ -81,7 +81,8 @@ func TestEngine_Turns(t *testing.T) {
 		t.Errorf("opened with %+v", open)
 	}
 	mode := contract.EngineMode{Mode: "ask", Label: "Manual"}
-	h.say(msg.HostMode{Mode: mode}, msg.HostMode{Mode: mode}, msg.HostSaid{Level: contract.LevelWarning, Text: "This engine does not offer Default."})
+	h.say(msg.HostMode{Mode: mode}, msg.HostMode{Mode: mode}, msg.HostSaid{Level: contract.LevelWarning, Text: "This engine does not offer Default.", Once: true})
+	h.say(msg.HostSaid{Level: contract.LevelWarning, Text: "This engine does not offer Default.", Once: true})
 	h.events("t-1", contract.Chunk("Hi"))
 	h.end("t-1", contract.Done{})
 	cost := 0.25

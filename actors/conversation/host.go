@@ -77,7 +77,7 @@ func (a *actor) fromHost(now time.Time, message any) bool {
 	case msg.HostReply:
 		a.hostReply(now, m)
 	case msg.HostSaid:
-		if c.rec != nil && !c.deleted {
+		if c.rec != nil && !c.deleted && !(m.Once && c.noticed(m.Text)) {
 			c.notice(now, m.Level, m.Text)
 		}
 	case msg.HostResume:

@@ -139,10 +139,12 @@ type (
 		Text string
 	}
 	// HostSaid is a line for the transcript, once per session: what the program
-	// will do otherwise than it was told.
+	// will do otherwise than it was told. Once: not again in this conversation,
+	// however often its session is opened.
 	HostSaid struct {
 		Level contract.Level
 		Text  string
+		Once  bool
 	}
 	// HostResume replaces the handle that HostSession.Resume will get next time.
 	HostResume struct{ Handle string }
