@@ -1,7 +1,9 @@
 package store
 
-// maxBusy is how many lanes may do file work at once. More would only queue in
-// the disk, and each holds a file's content in memory.
+import "strings"
+
+// maxBusy is how many lanes of conversations may do file work at once. More
+// would only queue in the disk, and each holds a file's content in memory.
 const maxBusy = 8
 
 // job is one piece of file work. Run runs outside the actor and returns what is
@@ -25,7 +27,12 @@ type lanes struct {
 	next    uint64
 	queues  map[string][]job
 	running map[string]bool
-	ready   []string
+	// first and ready are the lanes whose turn has come: those of the service,
+	// which are few and start at once, and those of conversations, of which busy
+	// run. Every turn that begins asks for the settings; it must not wait until
+	// the disk has taken what all other conversations have to save.
+	first, ready []string
+	busy         int
 	// barriers wait for all jobs that were there before them.
 	barriers []*barrier
 	left     int
@@ -48,33 +55,58 @@ func (l *lanes) push(lane string, j job) {
 	l.left++
 	l.queues[lane] = append(l.queues[lane], j)
 	if len(l.queues[lane]) == 1 && !l.running[lane] {
-		l.ready = append(l.ready, lane)
+		l.await(lane)
 	}
 	l.pump()
 }
 
+func ofConversation(lane string) bool { return strings.HasPrefix(lane, laneOf) }
+
+func (l *lanes) await(lane string) {
+	if ofConversation(lane) {
+		l.ready = append(l.ready, lane)
+	} else {
+		l.first = append(l.first, lane)
+	}
+}
+
 // pump starts what may start.
 func (l *lanes) pump() {
-	for len(l.ready) > 0 && len(l.running) < maxBusy {
+	for len(l.first) > 0 {
+		lane := l.first[0]
+		l.first = l.first[1:]
+		l.begin(lane)
+	}
+	for len(l.ready) > 0 && l.busy < maxBusy {
 		lane := l.ready[0]
 		l.ready = l.ready[1:]
-		queue := l.queues[lane]
-		if len(queue) == 0 {
-			delete(l.queues, lane)
-			continue
+		if l.begin(lane) {
+			l.busy++
 		}
-		j := queue[0]
-		l.queues[lane] = queue[1:]
-		l.running[lane] = true
-		l.start(lane, j)
 	}
+}
+
+// begin starts the next job of a lane; false when all were cancelled.
+func (l *lanes) begin(lane string) bool {
+	queue := l.queues[lane]
+	if len(queue) == 0 {
+		delete(l.queues, lane)
+		return false
+	}
+	l.queues[lane] = queue[1:]
+	l.running[lane] = true
+	l.start(lane, queue[0])
+	return true
 }
 
 // ended says that the running job of a lane has ended.
 func (l *lanes) ended(lane string, seq uint64) {
 	delete(l.running, lane)
+	if ofConversation(lane) {
+		l.busy--
+	}
 	if len(l.queues[lane]) > 0 {
-		l.ready = append(l.ready, lane)
+		l.await(lane)
 	} else {
 		delete(l.queues, lane)
 	}

@@ -61,20 +61,42 @@ func TestLanes_Order(t *testing.T) {
 func TestLanes_Busy(t *testing.T) {
 	t.Parallel()
 	s := newScript()
+	of := func(i int) string { return laneOf + fmt.Sprint(i) }
 	for i := range maxBusy + 2 {
-		s.push(fmt.Sprint(i), false)
+		s.push(of(i), false)
 	}
 	if len(s.running) != maxBusy {
 		t.Fatalf("%d run", len(s.running))
 	}
-	s.push("0", false)
+	s.push(of(0), false)
 	s.log = nil
-	s.end("0")
-	s.want(t, "end 0", "start 8") // Those that wait longer come first.
-	s.end("1")
-	s.want(t, "end 1", "start 9")
-	s.end("2")
-	s.want(t, "end 2", "start 0")
+	s.end(of(0))
+	s.want(t, "end "+of(0), "start "+of(8)) // Those that wait longer come first.
+	s.end(of(1))
+	s.want(t, "end "+of(1), "start "+of(9))
+	s.end(of(2))
+	s.want(t, "end "+of(2), "start "+of(0))
+}
+
+// However much conversations have to save, a turn gets its settings.
+func TestLanes_ServiceFirst(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	for i := range 2 * maxBusy {
+		s.push(laneOf+fmt.Sprint(i), false)
+	}
+	s.log = nil
+	s.push(laneSettings, false)
+	s.push(laneSettings, false)
+	s.push(laneLedger, false)
+	s.want(t, "start "+laneSettings, "start "+laneLedger)
+	s.end(laneSettings)
+	s.want(t, "end "+laneSettings, "start "+laneSettings)
+	s.end(laneLedger)
+	s.end(laneSettings)
+	if s.l.busy != maxBusy || len(s.running) != maxBusy {
+		t.Fatalf("%d of %d that run are counted", s.l.busy, len(s.running))
+	}
 }
 
 func TestLanes_Cancel(t *testing.T) {
