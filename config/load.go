@@ -26,6 +26,9 @@ type Serve struct {
 	StartedIn string
 }
 
+// LogLevels are the levels of the text log, least first.
+var LogLevels = []string{"debug", "info", "warn", "error"}
+
 // Default addresses. Source: interface.md 2.
 const (
 	DefaultAddr     = "127.0.0.1:7433"

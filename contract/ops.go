@@ -75,10 +75,10 @@ type HouseFacts struct {
 	Windows []WindowFacts `json:"windows"`
 	Alarms  []Alarm       `json:"alarms"`
 	// Awake conversations run, Stored are all that are listed.
-	Awake  int           `json:"awake"`
-	Stored int           `json:"stored"`
-	Actors int           `json:"actors"`
-	Engine SidecarStatus `json:"sidecar"`
+	Awake   int           `json:"awake"`
+	Stored  int           `json:"stored"`
+	Actors  int           `json:"actors"`
+	Sidecar SidecarStatus `json:"sidecar"`
 	// MemoryBytes is the resident memory of the service, ChildBytes that of the
 	// programs that it runs; 0 where the system does not tell.
 	MemoryBytes uint64 `json:"memory_bytes"`

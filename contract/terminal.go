@@ -27,8 +27,9 @@ const (
 // Source: ui.md 15.
 const MaxTerminalArgs = 32
 
-// MaxTerminalInput is the largest input frame of the terminal stream in bytes,
-// its type byte not counted; a longer paste is cut into several. Source: ui.md 15.
+// MaxTerminalInput is the largest input frame in bytes that a window sends, its
+// type byte not counted: a longer paste is cut into several, so that it can be
+// stopped. Source: ui.md 15.
 const MaxTerminalInput = 64 << 10
 
 // Parameters and results of the terminal methods. Source: interface.md 4 and 5,
@@ -37,7 +38,7 @@ type (
 	// OpenTerminalParams starts a program in a terminal. Without a command it is
 	// the person's shell, without an id a new one is made. Cwd is an absolute
 	// folder; empty or "/" is a scratch folder of the service. Env is added to
-	// the service's own environment, which holds no key of a provider then.
+	// the service's own environment.
 	OpenTerminalParams struct {
 		TerminalID TerminalID        `json:"terminal_id,omitempty"`
 		Command    string            `json:"command,omitempty"`

@@ -41,6 +41,8 @@ type Options struct {
 	Providers Providers
 	Desk      Desk
 	Engines   Engines
+	Terminals Terminals
+	House     House
 	// Page is the built page; nil serves a plain text in its place.
 	Page fs.FS
 	// Ready says whether every part of the service is up.

@@ -32,6 +32,7 @@ func (d *doors) handler() http.Handler {
 	mux.HandleFunc("GET /healthz", d.health)
 	mux.HandleFunc("GET /readyz", d.readiness)
 	mux.HandleFunc("GET /ws", d.withRole(d.serveWS))
+	mux.HandleFunc("GET /ws/terminal/{id}", d.withRole(d.serveTerminal))
 	mux.HandleFunc("POST /rpc", d.withRole(d.serveRPC))
 	mux.HandleFunc("GET /events", d.withRole(d.serveEvents))
 	metricsHandler := promhttp.HandlerFor(d.metrics.registry, promhttp.HandlerOpts{})

@@ -267,7 +267,7 @@ func newRig(t testing.TB, change ...func(*Options)) *rig {
 	r := &rig{t: t, log: newFakeLog(), logs: &lockedBuffer{}, node: &fakeNode{answers: map[gen.Atom]func(any) (any, error){}}}
 	o := Options{
 		Addr: "127.0.0.1:0", BootID: bootID, OwnerToken: ownerToken, MonitorToken: monitorToken,
-		Log: r.log, Publisher: r.log, Providers: fakeProviders{}, Desk: fakeDesk{}, Engines: fakeEngines{}, Page: page, ProjectPath: "/home/p",
+		Log: r.log, Publisher: r.log, Providers: fakeProviders{}, Desk: fakeDesk{}, Engines: fakeEngines{}, Terminals: fakeTerminals{}, House: &fakeHouseFacts{}, Page: page, ProjectPath: "/home/p",
 		Logger: slog.New(slog.NewTextHandler(r.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, c := range change {
@@ -321,6 +321,12 @@ func fakeStore(request any) (any, error) {
 		return []contract.Summary{}, nil
 	case msg.GetSettings, msg.PatchSettings:
 		return msg.Settings{}, nil
+	case msg.CountConversations:
+		return 2, nil
+	case msg.ListTerminalImages:
+		return []msg.TerminalInfo{}, nil
+	case msg.LoadTerminalImage:
+		return msg.LoadedTerminalImage{}, nil
 	case msg.ListAudit:
 		return []contract.AuditEntry(nil), nil
 	case msg.ListProfiles, msg.SaveProfile, msg.CloneProfile, msg.DeleteProfile, msg.DefaultProfile:

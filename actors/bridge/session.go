@@ -80,8 +80,9 @@ type session struct {
 	number uint64
 	role   contract.Client
 	remote string
-	kind   string // "websocket" or "sse".
+	kind   string // "websocket", "sse", or "terminal:" and its id.
 	door   uint64 // The number of the listener.
+	since  time.Time
 	sink   sink
 
 	// ctx ends with the session, its cause says why. hard ends partMost later
@@ -109,6 +110,8 @@ type session struct {
 	next int
 	// subs says which conversations each subscription holds.
 	subs map[string][]contract.ConversationID
+	// looks are the subscriptions of somebody who looks at the tree.
+	looks map[string]bool
 	// held are the conversations that this session keeps awake.
 	held map[contract.ConversationID]int
 	// behind is the least position of the cursors, for the lag.
@@ -117,11 +120,11 @@ type session struct {
 
 func (d *doors) newSession(role contract.Client, kind, remote string) *session {
 	s := &session{
-		d: d, number: d.viewers.Add(1), role: role, kind: kind, remote: remote, door: d.listeners.Load(),
+		d: d, number: d.viewers.Add(1), role: role, kind: kind, remote: remote, door: d.listeners.Load(), since: time.Now(),
 		items: make(chan item, config.MaxRequestsInFlight+config.MaxSubscriptions),
 		wake:  make(chan struct{}, 1), ended: make(chan struct{}),
 		lines: map[contract.ConversationID]chan struct{}{},
-		subs:  map[string][]contract.ConversationID{}, held: map[contract.ConversationID]int{},
+		looks: map[string]bool{}, subs: map[string][]contract.ConversationID{}, held: map[contract.ConversationID]int{},
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.hard, s.kill = context.WithCancel(context.Background())
@@ -183,11 +186,18 @@ func (s *session) subscribe(p contract.SubscribeParams) (*follow, contract.Subsc
 	s.next++
 	id := "s" + strconv.Itoa(s.next)
 	s.subs[id] = named
+	looks := looksAtTree(p.Subjects)
+	if looks {
+		s.looks[id] = true
+	}
 	for _, c := range named {
 		s.held[c]++
 	}
 	s.mu.Unlock()
 	cursor := s.d.opt.Log.Follow(p.Subjects, from, s.wake)
+	if looks {
+		s.d.look()
+	}
 	if len(named) > 0 {
 		// Beside the reader: the events are in the log whoever is awake, and a
 		// conversation that takes long must not hold up the next frame.
@@ -228,6 +238,7 @@ func (s *session) unsubscribe(id string) bool {
 		return false
 	}
 	delete(s.subs, id)
+	delete(s.looks, id)
 	for _, c := range named {
 		if s.held[c]--; s.held[c] <= 0 {
 			delete(s.held, c)
@@ -457,7 +468,11 @@ func (s *session) upkeep() {
 			for c := range s.held {
 				held = append(held, c)
 			}
+			looks := len(s.looks) > 0
 			s.mu.Unlock()
+			if looks {
+				s.d.look()
+			}
 			for _, c := range held {
 				s.d.watch(c)
 			}
@@ -509,15 +524,7 @@ func (s *session) serveSocket(conn *websocket.Conn) {
 	s.spawn("upkeep", s.upkeep)
 	s.work.Go(func() {
 		s.safely("writer", func() { s.cancel(s.write()) })
-		code, reason := websocket.StatusNormalClosure, ""
-		switch cause := context.Cause(s.ctx); {
-		case errors.Is(cause, errStopping):
-			code, reason = closeStopping, cause.Error()
-		case errors.Is(cause, errRestart):
-			code, reason = websocket.StatusServiceRestart, cause.Error()
-		case errors.Is(cause, errFault):
-			code, reason = websocket.StatusInternalError, cause.Error()
-		}
+		code, reason := farewell(context.Cause(s.ctx))
 		_ = conn.Close(code, reason) // Ends the reader.
 	})
 	s.safely("reader", func() {

@@ -146,7 +146,7 @@ func TestLimits_InFlight(t *testing.T) {
 	r := newRig(t)
 	gate := make(chan struct{})
 	var inside atomic.Int64
-	r.node.on(msg.Inspect, func(any) (any, error) { inside.Add(1); <-gate; return "tree", nil })
+	r.node.on(msg.Inspect, func(any) (any, error) { inside.Add(1); <-gate; return contract.Tree{}, nil })
 	w := r.window(ownerToken)
 	other := r.window(ownerToken)
 	one := func(id int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"get_tree"}`, id) }
@@ -181,7 +181,7 @@ func TestLimits_InFlight(t *testing.T) {
 	for range config.MaxRequestsInFlight - 1 {
 		b := strings.Trim(w.raw(), "[]")
 		var f frame
-		if json.Unmarshal([]byte(b), &f) != nil || string(f.Result) != `"tree"` || got[string(f.ID)] {
+		if json.Unmarshal([]byte(b), &f) != nil || len(f.Result) == 0 || got[string(f.ID)] {
 			t.Fatalf("%s", b)
 		}
 		got[string(f.ID)] = true

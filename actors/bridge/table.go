@@ -86,8 +86,6 @@ func init() {
 		contract.MethodProviderAuth:      providerAuth,
 		contract.MethodSidecarStatus:     sidecarStatus,
 		contract.MethodACPUsage:          acpUsage,
-		contract.MethodTree:              tree,
-		contract.MethodListTerminals:     listTerminals,
 		contract.MethodGetSettings:       getSettings,
 		contract.MethodSetSettings:       setSettings,
 		contract.MethodSetKey:            setKey,
@@ -101,6 +99,8 @@ func init() {
 	}
 	maps.Copy(table, deskMethods)
 	maps.Copy(table, engineMethods)
+	maps.Copy(table, terminalMethods)
+	maps.Copy(table, opsMethods)
 	for m, seconds := range toOwner {
 		table[m] = toConversation(m, seconds)
 	}
@@ -204,32 +204,6 @@ func sidecarStatus(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failur
 		return contract.SidecarStatus{State: "not_started"}, nil
 	}
 	return d.opt.Sidecar(), nil
-}
-
-func tree(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failure) {
-	return d.call(msg.Inspect, msg.GetTree{}, slow)
-}
-
-// listTerminals lists what terminals_sup supervises.
-func listTerminals(d *doors, _ caller, _ json.RawMessage) (any, *contract.Failure) {
-	reply, failure := d.call(msg.TerminalsSup, msg.Children{}, quick)
-	if failure != nil {
-		return nil, failure
-	}
-	out := []struct {
-		TerminalID string `json:"terminal_id"`
-		State      string `json:"state"`
-	}{}
-	if list, ok := reply.(msg.ChildList); ok {
-		for _, c := range list.Children {
-			_, id, _ := strings.Cut(string(c.Name), ":")
-			out = append(out, struct {
-				TerminalID string `json:"terminal_id"`
-				State      string `json:"state"`
-			}{id, string(c.State)})
-		}
-	}
-	return out, nil
 }
 
 // settings is the answer of both settings methods.

@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"runtime"
+	"strings"
 	"time"
 
 	"ergo.services/ergo/act"
@@ -13,8 +15,9 @@ import (
 // listMost is how many processes of an application are listed.
 const listMost = 5000
 
-// changedEvery bounds how often tree-changed is published.
-const changedEvery = 2 * time.Second
+// changedAfter joins changes into one tree-changed: a restart is several, and a
+// page that shows one has to show it within a second.
+const changedAfter = 300 * time.Millisecond
 
 // Options is what the actor needs.
 type Options struct {
@@ -35,7 +38,7 @@ func New(o Options) gen.ProcessFactory {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return func() gen.ProcessBehavior { return &actor{opt: o, known: newKnown()} }
+	return func() gen.ProcessBehavior { return &actor{opt: o, known: newKnown(), history: newHistory()} }
 }
 
 type actor struct {
@@ -43,11 +46,17 @@ type actor struct {
 	opt   Options
 	known known
 	timer bool
+
+	history history
+	// until is how long somebody looks; sampling: the next sample is due.
+	until    time.Time
+	sampling bool
 }
 
 type (
 	boot    struct{}
 	changed struct{}
+	sample  struct{}
 )
 
 // Init asks itself to begin.
@@ -71,6 +80,7 @@ func (a *actor) HandleMessage(_ gen.PID, message any) error {
 		} else {
 			a.known.status[m.Name] = m
 		}
+		a.limits()
 		a.changedSoon()
 	case msg.Facts:
 		if len(m.Detail) == 0 {
@@ -80,7 +90,13 @@ func (a *actor) HandleMessage(_ gen.PID, message any) error {
 		}
 	case msg.Ops:
 		a.publish(m.What, m.Payload)
+	case msg.Look:
+		a.look(m.Until)
+	case sample:
+		a.sampling = false
+		a.sample()
 	case msg.ChildEnded:
+		a.terminalDied(m)
 		a.Log().Info("child ended name=%s quiet=%t reason=%q", string(m.Name), m.Quiet, m.Reason)
 	case changed:
 		a.timer = false
@@ -93,7 +109,7 @@ func (a *actor) changedSoon() {
 	if a.timer {
 		return
 	}
-	if _, err := a.SendAfter(a.PID(), changed{}, changedEvery); err == nil {
+	if _, err := a.SendAfter(a.PID(), changed{}, changedAfter); err == nil {
 		a.timer = true
 	}
 }
@@ -113,6 +129,7 @@ func (a *actor) publish(what contract.OpsWhat, payload any) {
 func (a *actor) HandleCall(_ gen.PID, _ gen.Ref, request any) (any, error) {
 	switch request.(type) {
 	case msg.GetTree:
+		a.look(a.opt.Now().Add(lookMost))
 		return a.tree(), nil
 	case msg.Ready:
 		return msg.Done{}, nil
@@ -120,7 +137,8 @@ func (a *actor) HandleCall(_ gen.PID, _ gen.Ref, request any) (any, error) {
 	return msg.Done{Err: gen.ErrUnsupported}, nil
 }
 
-func (a *actor) tree() contract.Tree {
+// lists are the processes of every application that runs.
+func (a *actor) lists() []appList {
 	node := a.Node()
 	var apps []appList
 	for _, name := range []gen.Atom{msg.CoreApp, msg.AgentApp, msg.OpsApp, msg.EdgeApp} {
@@ -134,5 +152,87 @@ func (a *actor) tree() contract.Tree {
 		}
 		apps = append(apps, app)
 	}
-	return contract.Tree{BootID: a.opt.BootID, Time: a.opt.Now().UTC(), Root: build(string(node.Name()), node.Uptime(), apps, a.known)}
+	return apps
+}
+
+func (a *actor) tree() contract.Tree {
+	node, apps := a.Node(), a.lists()
+	house := &contract.HouseFacts{Windows: []contract.WindowFacts{}, Alarms: a.history.list(), Goroutines: runtime.NumGoroutine()}
+	house.Log.Subjects = []contract.SubjectCount{}
+	for _, app := range apps {
+		house.Actors += len(app.processes)
+		for _, p := range app.processes {
+			if strings.HasPrefix(string(p.Name), msg.KindConversation+":") {
+				house.Awake++
+			}
+		}
+	}
+	return contract.Tree{
+		BootID: a.opt.BootID, Time: a.opt.Now().UTC(), House: house,
+		Root: build(string(node.Name()), node.Uptime(), apps, a.known, a.history),
+	}
+}
+
+// look has the tree sampled until then.
+func (a *actor) look(until time.Time) {
+	if until.After(a.until) {
+		a.until = until
+	}
+	if !a.sampling {
+		a.sample()
+	}
+}
+
+// sample takes one sample and asks for the next while somebody looks.
+func (a *actor) sample() {
+	now := a.opt.Now()
+	if !now.Before(a.until) {
+		a.history.forget()
+		return
+	}
+	wrong := a.history.sample(now, a.lists())
+	a.alarm(a.history.settle(now, []contract.AlarmKind{contract.AlarmMailbox, contract.AlarmWaiting, contract.AlarmZombie}, wrong))
+	if _, err := a.SendAfter(a.PID(), sample{}, sampleEvery); err == nil {
+		a.sampling = true
+	}
+}
+
+// limits raises and ends the alarms of spent budgets, which are told and need no
+// sample.
+func (a *actor) limits() {
+	wrong := map[alarm]bool{}
+	for name, s := range a.known.status {
+		if s.LimitReached {
+			wrong[alarm{string(name), contract.AlarmLimit}] = true
+		}
+	}
+	a.alarm(a.history.settle(a.opt.Now(), []contract.AlarmKind{contract.AlarmLimit}, wrong))
+}
+
+func (a *actor) alarm(changed []contract.Alarm) {
+	for _, c := range changed {
+		a.publish(contract.OpsAlarm, c)
+		if !c.Over {
+			a.Log().Warning("alarm actor=%s kind=%s", c.Actor, string(c.Kind))
+		}
+	}
+}
+
+// terminalDied tells of a terminal that could not tell of its end itself.
+func (a *actor) terminalDied(m msg.ChildEnded) {
+	id, ok := msg.TerminalOf(m.Name)
+	if !ok || m.Quiet || m.PID == (gen.PID{}) {
+		return
+	}
+	subject, err := contract.TerminalSubject(contract.TerminalExited, id)
+	if err != nil {
+		return
+	}
+	body, err := contract.Marshal(contract.TerminalExitedEvent{ExitCode: -1})
+	if err != nil {
+		return
+	}
+	if _, err := a.opt.Publisher.Publish(subject, "", body); err != nil {
+		a.Log().Warning("end of a terminal not published terminal=%s reason=%s", string(id), err)
+	}
 }

@@ -26,6 +26,8 @@ type known struct {
 	facts  map[string]json.RawMessage
 	// mailboxMax is the largest mailbox seen, by registered name.
 	mailboxMax map[gen.Atom]int64
+	// below are the names in status by their supervisor; build fills it.
+	below map[gen.Atom][]gen.Atom
 }
 
 func newKnown() known {
@@ -34,7 +36,11 @@ func newKnown() known {
 
 // build draws the whole tree. Children stand in the order of their start; one
 // without a process (down, stopped, in backoff) is shown under its supervisor.
-func build(node string, uptime int64, apps []appList, k known) contract.TreeNode {
+func build(node string, uptime int64, apps []appList, k known, h history) contract.TreeNode {
+	k.below = make(map[gen.Atom][]gen.Atom)
+	for name, s := range k.status {
+		k.below[s.Supervisor] = append(k.below[s.Supervisor], name)
+	}
 	root := contract.TreeNode{Name: node, Kind: "application", State: "running", UptimeS: uptime, Children: []contract.TreeNode{}}
 	for _, app := range apps {
 		own := make(map[gen.PID]bool, len(app.processes))
@@ -52,7 +58,7 @@ func build(node string, uptime int64, apps []appList, k known) contract.TreeNode
 		}
 		n := contract.TreeNode{Name: "app " + string(app.name), Kind: "application", State: "running", UptimeS: app.uptime, Children: []contract.TreeNode{}}
 		for _, p := range byStart(tops) {
-			n.Children = append(n.Children, process(p, children, k))
+			n.Children = append(n.Children, process(p, children, k, h))
 		}
 		root.Children = append(root.Children, n)
 	}
@@ -64,7 +70,7 @@ func byStart(list []gen.ProcessShortInfo) []gen.ProcessShortInfo {
 	return list
 }
 
-func process(p gen.ProcessShortInfo, children map[gen.PID][]gen.ProcessShortInfo, k known) contract.TreeNode {
+func process(p gen.ProcessShortInfo, children map[gen.PID][]gen.ProcessShortInfo, k known, h history) contract.TreeNode {
 	mailbox := p.MessagesMailbox
 	k.mailboxMax[p.Name] = max(k.mailboxMax[p.Name], int64(mailbox))
 	n := contract.TreeNode{
@@ -72,6 +78,7 @@ func process(p gen.ProcessShortInfo, children map[gen.PID][]gen.ProcessShortInfo
 		UptimeS: p.Uptime, Mailbox: int64(mailbox), MailboxMaxSeen: k.mailboxMax[p.Name],
 		MessagesIn: p.MessagesIn, MessagesOut: p.MessagesOut,
 		Detail: k.facts[string(p.Name)], Children: []contract.TreeNode{},
+		Rates: h.rates(keyOf(p)), Alarms: h.of(keyOf(p)),
 	}
 	if strings.HasSuffix(string(p.Name), "_sup") {
 		n.Kind = "supervisor"
@@ -80,17 +87,17 @@ func process(p gen.ProcessShortInfo, children map[gen.PID][]gen.ProcessShortInfo
 	running := make(map[gen.Atom]bool)
 	for _, child := range byStart(children[p.PID]) {
 		running[child.Name] = true
-		n.Children = append(n.Children, process(child, children, k))
+		n.Children = append(n.Children, process(child, children, k, h))
 	}
 	var gone []gen.Atom
-	for name, s := range k.status {
-		if s.Supervisor == p.Name && !running[name] {
+	for _, name := range k.below[p.Name] {
+		if !running[name] {
 			gone = append(gone, name)
 		}
 	}
 	slices.Sort(gone)
 	for _, name := range gone {
-		child := contract.TreeNode{Name: string(name), Kind: "actor", State: string(k.status[name].State), Detail: k.facts[string(name)], Children: []contract.TreeNode{}}
+		child := contract.TreeNode{Name: string(name), Kind: "actor", State: string(k.status[name].State), Detail: k.facts[string(name)], Alarms: h.of(string(name)), Children: []contract.TreeNode{}}
 		k.budget(&child, name)
 		n.Children = append(n.Children, child)
 	}

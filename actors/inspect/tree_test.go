@@ -37,7 +37,7 @@ func TestBuild(t *testing.T) {
 		{PID: pid(3), Name: "well", Parent: pid(2), MessagesMailbox: 4, MessagesIn: 6, State: gen.ProcessStateRunning},
 		{PID: pid(2), Name: "x_sup", Parent: pid(1)},
 	}}}
-	root := build("packetbench@localhost", 9, apps, k)
+	root := build("packetbench@localhost", 9, apps, k, newHistory())
 	if got := names(root.Children); !slices.Equal(got, []string{"app agent"}) {
 		t.Fatalf("applications %v", got)
 	}
@@ -64,7 +64,7 @@ func TestBuild(t *testing.T) {
 	}
 	// The largest mailbox stays known when it has shrunk.
 	apps[0].processes[1].MessagesMailbox = 1
-	again := build("packetbench@localhost", 9, apps, k).Children[0].Children[0].Children[0]
+	again := build("packetbench@localhost", 9, apps, k, newHistory()).Children[0].Children[0].Children[0]
 	if again.Mailbox != 1 || again.MailboxMaxSeen != 4 {
 		t.Errorf("mailbox %d, most %d", again.Mailbox, again.MailboxMaxSeen)
 	}

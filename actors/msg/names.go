@@ -2,6 +2,7 @@ package msg
 
 import (
 	"strconv"
+	"strings"
 
 	"ergo.services/ergo/gen"
 
@@ -41,6 +42,12 @@ func ConversationName(id contract.ConversationID) gen.Atom {
 
 // TerminalName is the registered name of one PTY's actor.
 func TerminalName(id contract.TerminalID) gen.Atom { return gen.Atom("terminal:" + string(id)) }
+
+// TerminalOf is the id in the registered name of a PTY's actor.
+func TerminalOf(name gen.Atom) (id contract.TerminalID, ok bool) {
+	kind, text, _ := strings.Cut(string(name), ":")
+	return contract.TerminalID(text), kind == KindTerminal && text != ""
+}
 
 // EngineName is the registered name of one ACP engine's host.
 func EngineName(name string) gen.Atom { return gen.Atom("acp:" + name) }

@@ -49,6 +49,8 @@ type (
 	// ListConversations is answered by []contract.Summary, newest first, from
 	// the index alone.
 	ListConversations struct{}
+	// CountConversations is answered by int: how many ListConversations lists.
+	CountConversations struct{}
 	// GetSummary is answered by FoundSummary.
 	GetSummary struct{ ID contract.ConversationID }
 	// FoundSummary answers GetSummary.

@@ -382,6 +382,8 @@ func (a *actor) request(from gen.PID, ref gen.Ref, request any) (answer any, now
 		return msg.Done{}, true // Early calls wait for the index.
 	case msg.ListConversations:
 		return a.index.list(), true
+	case msg.CountConversations:
+		return len(a.index.entries), true
 	case msg.GetSummary:
 		summary, found := a.index.find(m.ID)
 		return msg.FoundSummary{Found: found, Summary: summary}, true

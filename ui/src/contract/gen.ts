@@ -2336,8 +2336,9 @@ export type PresetKind = (typeof presetKindValues)[number]
 export const MaxTerminalArgs = 32
 
 /**
- * MaxTerminalInput is the largest input frame of the terminal stream in bytes,
- * its type byte not counted; a longer paste is cut into several. Source: ui.md 15.
+ * MaxTerminalInput is the largest input frame in bytes that a window sends, its
+ * type byte not counted: a longer paste is cut into several, so that it can be
+ * stopped. Source: ui.md 15.
  */
 export const MaxTerminalInput = 65536
 
@@ -2345,7 +2346,7 @@ export const MaxTerminalInput = 65536
  * OpenTerminalParams starts a program in a terminal. Without a command it is
  * the person's shell, without an id a new one is made. Cwd is an absolute
  * folder; empty or "/" is a scratch folder of the service. Env is added to
- * the service's own environment, which holds no key of a provider then.
+ * the service's own environment.
  */
 export interface OpenTerminalParams {
   terminal_id?: TerminalID
