@@ -53,7 +53,9 @@ type Options struct {
 	Sidecar func() contract.SidecarStatus
 	// Gauges are more figures for /metrics, by name.
 	Gauges map[string]func() float64
-	Logger *slog.Logger
+	// Figures are those with labels; asked each time somebody reads /metrics.
+	Figures func() []Figure
+	Logger  *slog.Logger
 }
 
 // doors is what outlives a restart of the bridge actor: the address it got, the

@@ -42,7 +42,47 @@ func newMetrics(d *doors) *metrics {
 	for name, read := range d.opt.Gauges {
 		m.gauge(name, "See docs/architecture.md.", read)
 	}
+	if d.opt.Figures != nil {
+		m.registry.MustRegister(collector{d.opt.Figures})
+	}
 	return m
+}
+
+// Figure is one value of /metrics that the wiring tells. Labels are names and
+// values in turn; none of them may be something that a peer can choose freely.
+type Figure struct {
+	Name, Help string
+	Value      float64
+	Labels     []string
+	// Counter says that it only grows.
+	Counter bool
+}
+
+// collector asks for the figures when somebody reads them.
+type collector struct{ read func() []Figure }
+
+// Describe tells nothing: which figures there are is known when they are read.
+func (collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect hands out what was read. A figure that is not well formed is shown as
+// an error by the registry and not dropped in silence.
+func (c collector) Collect(out chan<- prometheus.Metric) {
+	for _, f := range c.read() {
+		var names, values []string
+		for i := 0; i+1 < len(f.Labels); i += 2 {
+			names, values = append(names, f.Labels[i]), append(values, f.Labels[i+1])
+		}
+		kind := prometheus.GaugeValue
+		if f.Counter {
+			kind = prometheus.CounterValue
+		}
+		desc := prometheus.NewDesc(f.Name, f.Help, names, nil)
+		m, err := prometheus.NewConstMetric(desc, kind, f.Value, values...)
+		if err != nil {
+			m = prometheus.NewInvalidMetric(desc, err)
+		}
+		out <- m
+	}
 }
 
 func (m *metrics) gauge(name, help string, read func() float64) {

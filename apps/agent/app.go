@@ -12,6 +12,7 @@ import (
 	"github.com/packetbench/packetbench/actors/conversation"
 	"github.com/packetbench/packetbench/actors/msg"
 	"github.com/packetbench/packetbench/actors/sidecar"
+	"github.com/packetbench/packetbench/actors/terminal"
 	"github.com/packetbench/packetbench/contract"
 	"github.com/packetbench/packetbench/supervisors"
 )
@@ -25,6 +26,8 @@ type Options struct {
 	// Engine is what the host of each ACP engine is started with. It finds its
 	// engine itself, by its name, each time it starts.
 	Engine acp.Options
+	// Terminal is what every terminal is started with.
+	Terminal terminal.Options
 	// MaxAwake is the limit of awake conversations; 0 means none.
 	MaxAwake int
 	// OnEnd hears why the application ended.
@@ -34,6 +37,7 @@ type Options struct {
 // CreateApp builds the application.
 func CreateApp(o Options) gen.ApplicationBehavior {
 	factory, host, engine := conversation.New(o.Conversation), sidecar.New(o.Sidecar), acp.New(o.Engine)
+	screen := terminal.New(o.Terminal)
 	return supervisors.AgentApp(supervisors.AgentOptions{
 		Common:   o.Common,
 		MaxAwake: o.MaxAwake,
@@ -53,6 +57,13 @@ func CreateApp(o Options) gen.ApplicationBehavior {
 				return supervisors.Process{}, fmt.Errorf("%q names no engine: want 1 to 32 of a-z 0-9 and -", of)
 			}
 			return supervisors.Process{Factory: engine, Args: []any{of}}, nil
+		},
+		Terminal: func(name gen.Atom, args []any) (supervisors.Process, error) {
+			id, ok := msg.TerminalOf(name)
+			if !ok || !contract.ValidID(string(id)) {
+				return supervisors.Process{}, fmt.Errorf("%w: %q", contract.ErrBadID, string(name))
+			}
+			return supervisors.Process{Factory: screen, Args: append([]any{id}, args...)}, nil
 		},
 	}, o.OnEnd)
 }

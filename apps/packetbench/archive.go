@@ -28,7 +28,7 @@ func (s *service) archiveDone() error {
 	for _, id := range ids {
 		subject, err := contract.ConversationSubject(contract.WhatUpdated, id)
 		if err == nil {
-			_, err = s.log.Publish(subject, "", body)
+			_, err = s.events.Publish(subject, "", body)
 		}
 		if err != nil {
 			s.logger.Warn("archived conversation not published", "conv", id, "reason", err)

@@ -60,6 +60,8 @@ type service struct {
 	keys    *keyWatch
 	atDesk  *desk
 	log     *bus.Log
+	events  *counted // The same, for whoever publishes.
+	text    *textLog
 	board   *sidecar.Board
 	shelf   *shelf
 	engines *engines
@@ -114,8 +116,14 @@ var steps = []step{
 // newService prepares a service; nothing is opened yet.
 func newService(cfg config.Serve, logger *slog.Logger, getenv func(string) string) *service {
 	life, endLife := context.WithCancel(context.Background())
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
+		level = slog.LevelInfo
+	}
+	text := newTextLog()
+	logger = slog.New(slog.NewMultiHandler(logger.Handler(), text.handler(level)))
 	return &service{
-		cfg: cfg, logger: logger, getenv: getenv, life: life, endLife: endLife,
+		cfg: cfg, logger: logger, text: text, getenv: getenv, life: life, endLife: endLife,
 		boot: token(8), logins: bus.NewLogins(), fatal: make(chan string, 8),
 	}
 }
@@ -179,6 +187,9 @@ func (s *service) openData() error {
 		return err
 	}
 	s.lock = lock
+	if err := s.text.open(p.Logs()); err != nil {
+		s.logger.Warn("text log not kept", "folder", p.Logs(), "reason", err)
+	}
 	return nil
 }
 
@@ -188,7 +199,7 @@ func (s *service) closeData(context.Context) error {
 			s.logger.Warn("process records not removed", "reason", err)
 		}
 	}
-	return s.lock.Close()
+	return errors.Join(s.text.close(), s.lock.Close())
 }
 
 // check logs what a person should know before anything runs; it refuses

@@ -44,6 +44,7 @@ func (s *service) startCore() error {
 			s.logger.Error("event log down", "reason", reason)
 		}
 	}})
+	s.events = newCounted(s.log)
 	s.keys = newKeyWatch(s.authChanged, s.cfg.Paths.KeyFile(), s.cfg.Paths.KeyIdentity())
 	app := core.CreateApp(core.Options{
 		Common: s.common(),
@@ -143,7 +144,7 @@ func (s *service) newBoard() *sidecar.Board {
 		stats, _ = reply.(msg.SidecarStats)
 	}
 	return sidecar.NewBoard(sidecar.BoardOptions{
-		Publisher: s.log, Lifetime: stats.Lifetime, Logger: s.logger,
+		Publisher: s.events, Lifetime: stats.Lifetime, Logger: s.logger,
 		Save: func(l contract.SidecarLifetime) {
 			if err := s.node.Send(msg.Store, msg.SaveSidecarStats{Lifetime: l}); err != nil && !s.draining.Load() {
 				s.logger.Warn("sidecar's count not saved", "reason", err)
@@ -192,7 +193,7 @@ func (s *service) startAgent() error {
 	return supervisors.StartApp(s.node, agent.CreateApp(agent.Options{
 		Common: s.common(), MaxAwake: s.cfg.MaxAwake,
 		Conversation: conversation.Options{
-			BootID: s.boot, Publisher: s.log, NewTurn: turn.Factory(s.turnOptions()), Idle: s.cfg.Idle, Desk: s.desk(),
+			BootID: s.boot, Publisher: s.events, NewTurn: turn.Factory(s.turnOptions()), Idle: s.cfg.Idle, Desk: s.desk(),
 			Models: func(row contract.RowID) []contract.Model {
 				return llm.Models(row, llm.ModelSettings{Prices: s.prices, At: time.Now()})
 			},
@@ -205,9 +206,10 @@ func (s *service) startAgent() error {
 			},
 			Prices: s.prices, Narrow: s.engines.Narrow,
 		},
-		Sidecar: s.sidecarOptions(),
-		Engine:  s.engineOptions(),
-		OnEnd:   s.onEnd(msg.AgentApp),
+		Sidecar:  s.sidecarOptions(),
+		Engine:   s.engineOptions(),
+		Terminal: s.terminalOptions(),
+		OnEnd:    s.onEnd(msg.AgentApp),
 	}))
 }
 
@@ -220,7 +222,7 @@ func (s *service) startOps() error {
 				s.board.Heard(m)
 				s.engines.Heard(m)
 			},
-			BootID: s.boot, Publisher: s.log, Sources: []gen.Atom{msg.CoreSup, msg.AgentSup, msg.SessionsSup, msg.EnginesSup, msg.TerminalsSup, msg.MCPSup, msg.OpsSup, msg.EdgeSup, msg.ViewersSup},
+			BootID: s.boot, Publisher: s.events, Sources: []gen.Atom{msg.CoreSup, msg.AgentSup, msg.SessionsSup, msg.EnginesSup, msg.TerminalsSup, msg.MCPSup, msg.OpsSup, msg.EdgeSup, msg.ViewersSup},
 		},
 		OnEnd: s.onEnd(msg.OpsApp),
 	}))
@@ -236,12 +238,14 @@ func (s *service) startEdge() error {
 	if ui.Built() {
 		page = ui.Files()
 	}
+	facts := &houseFacts{s: s}
 	app := edge.CreateApp(edge.Options{
 		Common: s.common(),
 		Bridge: bridge.Options{
 			Addr: s.cfg.Addr, BootID: s.boot, OwnerToken: s.run.OwnerToken, MonitorToken: s.run.MonitorToken,
 			PageKey: s.pageKey(),
-			Log:     s.log, Publisher: s.log, Commands: s.log,
+			Log:     s.log, Publisher: s.events, Commands: s.log,
+			Terminals: newTerminals(s.cfg.Paths, s.getenv), House: facts, Figures: facts.Figures,
 			Providers: s.providers(), Desk: s.desk(), Engines: s.engines, Sidecar: s.board.Status,
 			Page: page, Ready: s.ready.Load, ProjectPath: s.cfg.StartedIn, Logger: s.logger,
 			Gauges: map[string]func() float64{

@@ -182,7 +182,7 @@ func (s *service) unwatchKeys(context.Context) error {
 func (s *service) authChanged(probe contract.AuthProbe) {
 	body, err := contract.Marshal(contract.ProviderAuth{Provider: probe})
 	if err == nil {
-		_, err = s.log.Publish(contract.SubjectProviderAuth, "", body)
+		_, err = s.events.Publish(contract.SubjectProviderAuth, "", body)
 	}
 	if err != nil {
 		s.logger.Warn("badge change not published", "probe", probe, "reason", err)
