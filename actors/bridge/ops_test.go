@@ -97,8 +97,11 @@ func TestLogLines(t *testing.T) {
 		params string
 		code   int
 	}{
-		{`{}`, 0}, {`{"after":5,"limit":1000,"level":"warn","actor":"store","contains":"x"}`, 0},
-		{`{"limit":1001}`, contract.CodeBadParams}, {`{"limit":-1}`, contract.CodeBadParams}, {`{"level":"loud"}`, contract.CodeBadParams},
+		{`{}`, 0},
+		{`{"after":5,"limit":1000,"level":"warn","actor":"store","contains":"x"}`, 0},
+		{`{"limit":1001}`, contract.CodeBadParams},
+		{`{"limit":-1}`, contract.CodeBadParams},
+		{`{"level":"loud"}`, contract.CodeBadParams},
 	} {
 		f := r.rpc(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"get_log","params":%s}`, tc.params))
 		if tc.code == 0 && (f.Error != nil || string(f.Result) != `{"lines":[],"last":7,"skipped":false,"file":"packetbench.log"}`) || tc.code != 0 && (f.Error == nil || f.Error.Code != tc.code) {
