@@ -205,6 +205,14 @@ func (a *actor) prepareHost() {
 // its backoff is waited for.
 func ensureHost(node gen.Node, row contract.Row, first bool) (gen.PID, error) {
 	reply, err := node.CallWithTimeout(msg.EnginesSup, msg.Ensure{Name: hostName(row)}, 6)
+	for range staleTries { // A host that has just ended is named until its supervisor hears of it.
+		e, ok := reply.(msg.Ensured)
+		if err != nil || !ok || e.Err != nil || runs(node, e.PID) {
+			break
+		}
+		time.Sleep(stalePause)
+		reply, err = node.CallWithTimeout(msg.EnginesSup, msg.Ensure{Name: hostName(row)}, 6)
+	}
 	if err != nil {
 		return gen.PID{}, errors.New("the part of the service that runs agent programs did not answer; send again to retry")
 	}
@@ -220,6 +228,18 @@ func ensureHost(node gen.Node, row contract.Row, first bool) (gen.PID, error) {
 		return gen.PID{}, fmt.Errorf("%s %s", contract.TextSidecarRefusing, e.Err.Message)
 	}
 	return gen.PID{}, fmt.Errorf("%s: %s", contract.TextSidecarNoWriter, e.Err.Message)
+}
+
+// How often and how long the supervisor of hosts is asked again about one that
+// has ended: a second in all, for what takes a few milliseconds.
+const (
+	staleTries = 40
+	stalePause = 25 * time.Millisecond
+)
+
+func runs(node gen.Node, pid gen.PID) bool {
+	state, err := node.ProcessState(pid)
+	return err == nil && state != gen.ProcessStateTerminated
 }
 
 // hostName is the registered name of the host of a row's sessions.
