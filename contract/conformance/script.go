@@ -92,10 +92,12 @@ const (
 	FeatureTools    Feature = "tools"
 	// FeaturePrompts: a command that the model wants to run asks a person first.
 	FeaturePrompts Feature = "prompts"
-	FeaturePlan    Feature = "plan"
-	FeatureLimit   Feature = "rate limit"
-	FeatureFail    Feature = "failure"
-	FeatureHold    Feature = "hold"
-	FeatureCrash   Feature = "crash"
-	FeatureOneShot Feature = "one-shot"
+	// FeatureTogether: several commands of one answer ask at once.
+	FeatureTogether Feature = "prompts at once"
+	FeaturePlan     Feature = "plan"
+	FeatureLimit    Feature = "rate limit"
+	FeatureFail     Feature = "failure"
+	FeatureHold     Feature = "hold"
+	FeatureCrash    Feature = "crash"
+	FeatureOneShot  Feature = "one-shot"
 )
