@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -41,14 +40,16 @@ var startService = startHere
 
 // startHere runs the service inside this process: it ends with the command,
 // whatever ends the command.
-func startHere(g *Globals) (runFile, func(), error) {
-	serve := serveCmd{Addr: "127.0.0.1:0", NoNatsListen: true, LogLevel: "error", LogFormat: "text"}
+func startHere(g *Globals) (runFile, func(), error) { return startAt(g, "error") }
+
+// startAt is startHere with a log of this level.
+func startAt(g *Globals, logged string) (runFile, func(), error) {
+	serve := serveCmd{Addr: "127.0.0.1:0", NoNatsListen: true, LogLevel: logged, LogFormat: "text"}
 	cfg, err := serve.config(g)
 	if err != nil {
 		return runFile{}, nil, &ExitError{exitUsage, err.Error()}
 	}
-	log := slog.New(slog.NewTextHandler(g.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	s := newService(cfg, log, g.Getenv)
+	s := newService(cfg, newLogger(g.Stderr, cfg), g.Getenv)
 	if err := s.start(); err != nil {
 		return runFile{}, nil, &ExitError{exitFailure, err.Error()}
 	}

@@ -17,15 +17,16 @@ import (
 // commands are the thin clients: each talks to a running service through the
 // doors that the page uses. Source: interface.md 2.
 type commands struct {
-	Run     runCmd     `cmd:"" help:"Run one turn and print its text."`
-	Tail    tailCmd    `cmd:"" help:"Print events from the bus as they happen."`
-	Tree    treeCmd    `cmd:"" help:"Show the live actor tree."`
-	Doctor  doctorCmd  `cmd:"" help:"Check everything PacketBench needs and say how to mend it."`
-	Sidecar sidecarCmd `cmd:"" help:"Install what the vendor SDK rows need."`
-	Key     keyCmd     `cmd:"" help:"Store, check and remove credentials."`
-	URL     urlCmd     `cmd:"" name:"url" help:"Print the address of the running service, with its token."`
-	Export  exportCmd  `cmd:"" help:"Print the transcript of a conversation."`
-	Version versionCmd `cmd:"" help:"Print version, commit and the versions of what is built in."`
+	Run     runCmd         `cmd:"" help:"Run one turn and print its text."`
+	Tail    tailCmd        `cmd:"" help:"Print events from the bus as they happen."`
+	Tree    treeCmd        `cmd:"" help:"Show the live actor tree."`
+	Doctor  doctorCmd      `cmd:"" help:"Check everything PacketBench needs and say how to mend it."`
+	Sidecar sidecarCmd     `cmd:"" help:"Install what the vendor SDK rows need."`
+	Conform conformanceCmd `cmd:"" name:"conformance" help:"Judge an engine by the contract that every transport keeps."`
+	Key     keyCmd         `cmd:"" help:"Store, check and remove credentials."`
+	URL     urlCmd         `cmd:"" name:"url" help:"Print the address of the running service, with its token."`
+	Export  exportCmd      `cmd:"" help:"Print the transcript of a conversation."`
+	Version versionCmd     `cmd:"" help:"Print version, commit and the versions of what is built in."`
 }
 
 // connect finds the running service and opens a connection: with the owner's

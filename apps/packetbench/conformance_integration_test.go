@@ -20,7 +20,8 @@ import (
 )
 
 // TestConformance plays the suite through the doors of the whole program: once
-// per provider wire of our own turn loop and once per SDK behind the sidecar.
+// per provider wire of our own turn loop, once per SDK behind the sidecar and
+// once with an engine of its own.
 // Whoever answers, a window sees the same; the last subtest compares what they
 // saw field by field.
 func TestConformance(t *testing.T) {
@@ -28,6 +29,7 @@ func TestConformance(t *testing.T) {
 	seen := &streams{}
 	t.Run("in-process", func(t *testing.T) { conformInProcess(t, seen) })
 	t.Run("sidecar", func(t *testing.T) { conformSidecar(t, seen) })
+	t.Run("acp", func(t *testing.T) { conformACP(t, seen) })
 	t.Run("one stream", seen.compare)
 }
 

@@ -320,16 +320,6 @@ func (e *engines) Narrow(p contract.ProviderID, c contract.Capabilities) contrac
 	return narrow(c, facts)
 }
 
-// badge is that of one probe id; known is false for an id of no engine.
-func (e *engines) badge(ctx context.Context, probe contract.AuthProbe, s engineSettings) (b contract.Badge, known bool) {
-	for _, r := range e.rows(ctx, s) {
-		if r.row.Probe == probe {
-			return r.badge, true
-		}
-	}
-	return contract.Badge{}, false
-}
-
 // Probe is the answer to probe_engine.
 func (e *engines) Probe(ctx context.Context) contract.EngineProbe {
 	s, err := e.settings()

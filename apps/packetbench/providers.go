@@ -84,6 +84,9 @@ func (p *providers) Badge(ctx context.Context, probe contract.AuthProbe) (contra
 			return e.badge, nil
 		}
 	}
+	if p.engines != nil && contract.EngineOf(contract.ProviderID(probe)) != "" {
+		return contract.Badge{}, &llm.UnknownProbeError{Probe: probe} // An engine that nobody has defined.
+	}
 	for _, row := range contract.Rows {
 		if row.Probe == probe && row.Transport == contract.TransportInProcess {
 			return known.badge(row)
