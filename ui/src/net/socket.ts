@@ -54,8 +54,11 @@ export interface Handlers {
 
 export interface Link {
   call: (method: string, params?: object) => Promise<unknown>
-  /** Returns a disposer. since is the first sequence wanted, or "new". */
-  subscribe: (subjects: string[], since: number | 'new', handlers: Handlers) => () => void
+  /**
+   * Returns a disposer. since is the first sequence wanted, "new", or "all" for
+   * everything that the log still holds.
+   */
+  subscribe: (subjects: string[], since: number | 'new' | 'all', handlers: Handlers) => () => void
   state: () => LinkState
   session: () => SessionInfo | undefined
   onState: (f: (s: LinkState) => void) => () => void
@@ -82,7 +85,7 @@ export function retryDelay(attempt: number, random: number): number {
 
 interface Sub {
   subjects: string[]
-  since: number | 'new'
+  since: number | 'new' | 'all'
   last: number
   handlers: Handlers
   /** The service's name for it; empty until it has answered. */

@@ -254,6 +254,38 @@ const shapes = {
       <path d="M5 5h.01M5 11h.01" strokeWidth="1.7" />
     </>
   ),
+  grid: (
+    <>
+      <rect x="2.5" y="2.5" width="5" height="11" rx="1" />
+      <rect x="9.5" y="2.5" width="4" height="4.5" rx="1" />
+      <rect x="9.5" y="9" width="4" height="4.5" rx="1" />
+    </>
+  ),
+  max: (
+    <>
+      <path d="M9.5 2.5h4v4M6.5 13.5h-4v-4M13.5 2.5 9 7M2.5 13.5 7 9" />
+    </>
+  ),
+  grip: (
+    <>
+      <path d="M6 4v.01M10 4v.01M6 8v.01M10 8v.01M6 12v.01M10 12v.01" strokeWidth="1.9" />
+    </>
+  ),
+  play: (
+    <>
+      <path d="M5 3.2 12 8l-7 4.8z" />
+    </>
+  ),
+  pause: (
+    <>
+      <path d="M5.5 3.5v9M10.5 3.5v9" />
+    </>
+  ),
+  stop: (
+    <>
+      <rect x="4" y="4" width="8" height="8" rx="1" />
+    </>
+  ),
   sun: (
     <>
       <circle cx="8" cy="8" r="3" />
