@@ -5,8 +5,11 @@ import { render } from '@testing-library/react'
 import type { ReactElement } from 'react'
 import { createStore } from 'zustand/vanilla'
 import { readDesk } from '../src/store/desk'
+import type { Handlers } from '../src/net/socket'
+import { createOps } from '../src/store/ops'
 import { createReviews } from '../src/store/reviews'
 import type { Actions, WindowState } from '../src/store/stores'
+import { createWork } from '../src/store/work'
 import { BenchProvider } from '../src/view/bench'
 import type { Route } from '../src/view/navigate'
 import { NavigationProvider } from '../src/view/navigate'
@@ -21,6 +24,7 @@ export function renderInBench(
   change: Partial<WindowState> = {},
   answers: Partial<Actions> = {},
   files: Partial<Parameters<typeof createReviews>[0]> = {},
+  calls: Record<string, (params: Record<string, unknown>) => unknown> = {},
 ) {
   const noted: Noted[] = []
   const nobody = (): Promise<never> => Promise.reject(new Error('No service is there.'))
@@ -32,6 +36,34 @@ export function renderInBench(
     ...files,
   })
   const went: Route[] = []
+  const asked: [string, Record<string, unknown>][] = []
+  const told: string[] = []
+  const heard: { subjects: string[]; handlers: Handlers }[] = []
+  // What the stores of terminals and of the tree ask for, by method.
+  const link = {
+    state: () => ({ phase: 'open' }) as const,
+    onState: () => () => undefined,
+    subscribe: (subjects: string[], _since: unknown, handlers: Handlers) => {
+      const sub = { subjects, handlers }
+      heard.push(sub)
+      return () => void heard.splice(heard.indexOf(sub), 1)
+    },
+    call: async (method: string, given: object = {}) => {
+      const params = given as Record<string, unknown>
+      asked.push([method, params])
+      return calls[method]?.(params) ?? {}
+    },
+  }
+  const say = (text: string): void => void told.push(text)
+  const work = createWork({ link, say })
+  const ops = createOps({
+    link,
+    say,
+    schedule: (f) => {
+      f()
+      return () => undefined
+    },
+  })
   const store = createStore<WindowState>(() => ({
     link: { phase: 'open' },
     session: { role: 'owner', boot_id: 'b', version: 'v', project_path: '/p' },
@@ -88,6 +120,8 @@ export function renderInBench(
       value={{
         store,
         reviews,
+        work,
+        ops,
         actions: steady,
         onAlert: () => () => undefined,
         dispose: () => undefined,
@@ -100,5 +134,14 @@ export function renderInBench(
       </NavigationProvider>
     </BenchProvider>,
   )
-  return { ...view, store, reviews, noted, went }
+  const publish = (subject: string, data: unknown): void => {
+    for (const s of [...heard]) {
+      const meant = s.subjects.some(
+        (p) => p === subject || (p.endsWith('.>') && subject.startsWith(p.slice(0, -1))),
+      )
+      if (!meant) continue
+      s.handlers.onEvents([{ seq: 1, time: new Date().toISOString(), subject, turn: '', data }])
+    }
+  }
+  return { ...view, store, reviews, work, ops, noted, went, asked, told, publish }
 }

@@ -18,12 +18,16 @@ const types = {
 }
 const token = 'mock-token'
 
-/** answers are methods of a scene's own, in place of those that are here. */
+/**
+ * answers are methods of a scene's own, in place of those that are here;
+ * terminal plays the stream of one, on a socket.
+ */
 export async function startMock({
   port = 0,
   seed = () => [],
   bootId = 'boot-1',
   answers: own = {},
+  terminal = (ws) => ws.close(),
 } = {}) {
   const log = []
   const subs = new Map()
@@ -459,6 +463,8 @@ export async function startMock({
   const wss = new WebSocketServer({ noServer: true })
   server.on('upgrade', (req, socket, head) => {
     if (!authorised(req)) return void socket.destroy()
+    const [, id] = /^\/ws\/terminal\/([\w-]+)/.exec(req.url) ?? []
+    if (id) return void wss.handleUpgrade(req, socket, head, (ws) => terminal(ws, id))
     wss.handleUpgrade(req, socket, head, (ws) => {
       sockets.add(ws)
       const mine = new Set()

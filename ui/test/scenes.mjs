@@ -127,7 +127,7 @@ const thought =
   'The timer and the caller both read the clock, so a slow machine sees two deadlines.'
 const said =
   'Renewal now takes one deadline when the lease is granted and never reads the clock again, so the two can no longer disagree. A sub-agent is soaking the package while I write the regression test'
-const seeds = ({ create }) => {
+export const seeds = ({ create }) => {
   const base = { project_path: project, row: 'api-claude-oauth', model: 'claude-sonnet-4-5' }
   const live = [...lookAround, test, edit, waiting, soak, ask]
   create({

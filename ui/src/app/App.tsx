@@ -18,10 +18,12 @@ import { ToastSlot } from '../view/status/ToastSlot'
 // Views beside the first one come when they are opened.
 const History = lazy(() => import('../view/history/History').then((m) => ({ default: m.History })))
 const Monitor = lazy(() => import('../view/monitor/Monitor').then((m) => ({ default: m.Monitor })))
+const Ops = lazy(() => import('../view/ops/Ops').then((m) => ({ default: m.Ops })))
 const Palette = lazy(() => import('../view/palette/Palette').then((m) => ({ default: m.Palette })))
 const Settings = lazy(() =>
   import('../view/settings/Settings').then((m) => ({ default: m.Settings })),
 )
+const Work = lazy(() => import('../view/workspace/Work').then((m) => ({ default: m.Work })))
 
 /** The window: one route, drawn for the role that its token gave it. */
 export function App() {
@@ -40,7 +42,10 @@ export function App() {
         <Opening />
       ) : role === 'monitor' || route.view === 'monitor' ? (
         <Suspense fallback={<Opening />}>
-          <Monitor id={route.view === 'monitor' ? route.id : routeId(route)} />
+          <Monitor
+            id={route.view === 'monitor' ? route.id : routeId(route)}
+            what={route.view === 'monitor' ? route.what : undefined}
+          />
         </Suspense>
       ) : (
         <Agents route={route} />
@@ -90,6 +95,12 @@ function Agents({ route }: { route: Exclude<Route, { view: 'monitor' }> }) {
         case 'history':
           go({ view: 'history' })
           return true
+        case 'work':
+          go({ view: 'work', id: '' })
+          return true
+        case 'ops':
+          go({ view: 'ops', actor: '' })
+          return true
         case 'settings':
           go({ view: 'settings', group: 'providers' })
           return true
@@ -129,6 +140,14 @@ function Agents({ route }: { route: Exclude<Route, { view: 'monitor' }> }) {
         {route.view === 'settings' ? (
           <ErrorBoundary sentence="The settings encountered an error.">
             <Settings group={route.group} />
+          </ErrorBoundary>
+        ) : route.view === 'work' ? (
+          <ErrorBoundary sentence="The workspaces encountered an error.">
+            <Work id={route.id} />
+          </ErrorBoundary>
+        ) : route.view === 'ops' ? (
+          <ErrorBoundary sentence="The ops page encountered an error.">
+            <Ops actor={route.actor} />
           </ErrorBoundary>
         ) : route.view === 'history' ? (
           <ErrorBoundary sentence="The history encountered an error.">

@@ -9,6 +9,7 @@ export function Rail({ onPalette }: { onPalette: () => void }) {
   const need = useBench((s) =>
     (s.summaries ?? []).reduce((n, x) => n + (x.needs_you > 0 && !x.archived ? 1 : 0), 0),
   )
+  const down = useBench((s) => s.sidecar?.state === 'down')
   return (
     <nav className="rail" aria-label="Views">
       <svg className="mark" viewBox="0 0 24 24" role="img" aria-label="PacketBench">
@@ -34,9 +35,25 @@ export function Rail({ onPalette }: { onPalette: () => void }) {
           </b>
         )}
       </Link>
+      <Link to={{ view: 'work', id: '' }} aria-current={route.view === 'work' ? 'page' : undefined}>
+        <Icon name="grid" />
+        <span>Work</span>
+      </Link>
       <Link to={{ view: 'history' }} aria-current={route.view === 'history' ? 'page' : undefined}>
         <Icon name="history" />
         <span>History</span>
+      </Link>
+      <Link
+        to={{ view: 'ops', actor: '' }}
+        aria-current={route.view === 'ops' ? 'page' : undefined}
+      >
+        <Icon name="ops" />
+        <span>Ops</span>
+        {down && (
+          <b className="tag bad" role="img" aria-label="The sidecar is down">
+            !
+          </b>
+        )}
       </Link>
       <div className="bottom">
         <button type="button" className="theme" aria-label="Command palette" onClick={onPalette}>

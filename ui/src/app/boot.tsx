@@ -17,7 +17,7 @@ import { parseRoute } from './route'
 
 // A bare address opens the last view.
 const last = readStored('path')
-if (location.pathname === '/' && /^\/(agents|history|settings)/.test(last))
+if (location.pathname === '/' && /^\/(agents|workspaces|ops|history|settings)/.test(last))
   history.replaceState(null, '', last)
 addEventListener('pagehide', () => writeStored(location.pathname, 'path'))
 

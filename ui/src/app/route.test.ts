@@ -16,6 +16,15 @@ it.each([
   ['/monitor', '/monitor'],
   ['/monitor/c-1', '/monitor/c-1'],
   ['/monitor/a.b', '/monitor'],
+  ['/monitor/terminals', '/monitor/terminals'],
+  ['/monitor/terminals/t-1', '/monitor/terminals/t-1'],
+  ['/monitor/actors/all', '/monitor/actors/all'],
+  ['/workspaces', '/workspaces'],
+  ['/workspaces/w-1', '/workspaces/w-1'],
+  ['/workspaces/a.b', '/workspaces'],
+  ['/ops', '/ops'],
+  ['/ops/conversation%3Ac-1', '/ops/conversation%3Ac-1'],
+  ['/ops/%E0%A4%A', '/ops'],
 ])('%s shows %s', (path, shown) => {
   expect(pathOf(parseRoute(path))).toBe(shown)
 })

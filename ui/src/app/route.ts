@@ -5,8 +5,15 @@ import type { Route } from '../view/navigate'
 import { settingsGroups } from '../view/navigate'
 
 export function parseRoute(path: string): Route {
-  const [view = '', id = ''] = path.split('/').filter(Boolean)
-  if (view === 'monitor') return { view: 'monitor', id: validId(id) ? id : '' }
+  const [view = '', id = '', more = ''] = path.split('/').filter(Boolean)
+  if (view === 'monitor') {
+    // A second part tells these from a conversation of that name.
+    if (id === 'terminals' && validId(more)) return { view: 'monitor', what: 'terminal', id: more }
+    if (id === 'actors' && more !== '') return { view: 'monitor', what: 'tree', id: '' }
+    return { view: 'monitor', id: validId(id) ? id : '' }
+  }
+  if (view === 'workspaces') return { view: 'work', id: validId(id) ? id : '' }
+  if (view === 'ops') return { view: 'ops', actor: decoded(id) }
   if (view === 'settings') {
     return { view: 'settings', group: settingsGroups.find((g) => g === id) ?? 'providers' }
   }
@@ -16,4 +23,12 @@ export function parseRoute(path: string): Route {
     return { view: 'agents', screen: 'conversation', id }
   }
   return { view: 'agents', screen: 'new' }
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return ''
+  }
 }

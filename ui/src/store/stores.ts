@@ -35,11 +35,15 @@ import { readDraft, writeDraft } from './drafts'
 import type { OutboxItem } from './outbox'
 import { fateOf, userMessageIds } from './outbox'
 import type { PostureInfo } from './posture'
+import type { Ops } from './ops'
+import { createOps } from './ops'
 import type { ConversationState } from './reduce'
 import { fromSnapshot, reduceAll } from './reduce'
 import type { Reviews } from './reviews'
 import { createReviews } from './reviews'
 import { lacksSize } from './tools'
+import type { Work } from './work'
+import { createWork } from './work'
 
 export interface Toast {
   id: number
@@ -163,6 +167,8 @@ export interface Actions extends DeskActions {
 export interface Bench {
   store: StoreApi<WindowState>
   reviews: Reviews
+  work: Work
+  ops: Ops
   actions: Actions
   /** Hears what deserves a notification, until the disposer runs. */
   onAlert: (f: (a: Alert) => void) => () => void
@@ -208,6 +214,9 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
 
   const say = (text: string, tone: Toast['tone'] = 'info'): void =>
     set({ toast: { id: nextSerial(), text, tone } })
+
+  const work = createWork({ link, say })
+  const ops = createOps({ link, say, schedule })
 
   const put = (id: string, opened: Opened): void =>
     set((s) => ({ conversations: { ...s.conversations, [id]: opened } }))
@@ -847,6 +856,8 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
   return {
     store,
     reviews,
+    work,
+    ops,
     actions,
     onAlert: desk.onAlert,
     dispose: () => {
@@ -854,6 +865,8 @@ export function createBench(link: Link, commands: Commands, schedule: Schedule):
       stopList?.()
       for (const u of users.values()) u.stop()
       users.clear()
+      work.dispose()
+      ops.dispose()
       link.close()
     },
   }

@@ -2,8 +2,10 @@
 
 import { createContext, useContext, useSyncExternalStore } from 'react'
 import { useStore } from 'zustand'
+import type { Ops, OpsState } from '../store/ops'
 import type { Reviews, ReviewsState } from '../store/reviews'
 import type { Actions, Bench, WindowState } from '../store/stores'
+import type { Work, WorkState } from '../store/work'
 
 const Context = createContext<Bench | undefined>(undefined)
 
@@ -36,6 +38,24 @@ export function useReviews<T>(select: (s: ReviewsState) => T): T {
 
 export function useReviewActions(): Reviews {
   return useBenchObject().reviews
+}
+
+/** Selects of terminals and workspaces. */
+export function useWork<T>(select: (s: WorkState) => T): T {
+  return useStore(useBenchObject().work.store, select)
+}
+
+export function useWorkActions(): Work {
+  return useBenchObject().work
+}
+
+/** Selects of the live tree, the events and the log. */
+export function useOps<T>(select: (s: OpsState) => T): T {
+  return useStore(useBenchObject().ops.store, select)
+}
+
+export function useOpsActions(): Ops {
+  return useBenchObject().ops
 }
 
 const subscribeClock = (f: () => void): (() => void) => {

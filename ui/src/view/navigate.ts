@@ -21,7 +21,11 @@ export type Route =
   | { view: 'agents'; screen: 'conversation'; id: string }
   | { view: 'history' }
   | { view: 'settings'; group: SettingsGroup }
-  | { view: 'monitor'; id: string }
+  | { view: 'work'; id: string }
+  /** actor is the key of a node of the tree, empty for none. */
+  | { view: 'ops'; actor: string }
+  /** what is watched; an empty id is the list of everything. */
+  | { view: 'monitor'; id: string; what?: 'terminal' | 'tree' }
 
 export interface Navigation {
   route: Route
@@ -29,7 +33,14 @@ export interface Navigation {
 }
 
 export function pathOf(route: Route): string {
-  if (route.view === 'monitor') return route.id === '' ? '/monitor' : `/monitor/${route.id}`
+  if (route.view === 'monitor') {
+    if (route.what === 'tree') return '/monitor/actors/all'
+    if (route.what === 'terminal') return `/monitor/terminals/${route.id}`
+    return route.id === '' ? '/monitor' : `/monitor/${route.id}`
+  }
+  if (route.view === 'work') return route.id === '' ? '/workspaces' : `/workspaces/${route.id}`
+  if (route.view === 'ops')
+    return route.actor === '' ? '/ops' : `/ops/${encodeURIComponent(route.actor)}`
   if (route.view === 'settings') return `/settings/${route.group}`
   if (route.view === 'history') return '/history'
   switch (route.screen) {

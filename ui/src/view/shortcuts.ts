@@ -3,6 +3,8 @@
 // them, and none that a browser keeps for itself. Source: ui.md 2, design 6.
 
 import { isTyping } from './answerKeys'
+import { treeKeys } from './ops/keys'
+import { terminalKeys } from './terminal/keys'
 
 /** A chord; key is a physical code, such as KeyN, or a character such as `?`. */
 export interface Chord {
@@ -17,6 +19,8 @@ export interface Chord {
 export type ShortcutId =
   | 'palette'
   | 'agents'
+  | 'work'
+  | 'ops'
   | 'history'
   | 'settings'
   | 'newAgent'
@@ -53,6 +57,22 @@ export const shortcuts: readonly Shortcut[] = [
     keys: 'Ctrl+Shift+1',
     does: 'Agents',
     where: 'everywhere',
+    typing: true,
+  },
+  {
+    id: 'work',
+    chord: { code: 'KeyW', alt: true },
+    keys: 'Alt+W',
+    does: 'Workspaces',
+    where: 'everywhere but a focused terminal',
+    typing: true,
+  },
+  {
+    id: 'ops',
+    chord: { code: 'KeyO', alt: true },
+    keys: 'Alt+O',
+    does: 'Ops: the live tree',
+    where: 'everywhere but a focused terminal',
     typing: true,
   },
   {
@@ -158,6 +178,14 @@ export const placeKeys: readonly { place: string; rows: readonly [string, string
       ['Y N', 'Keep and undo the file that waits'],
       ['Esc', 'Close'],
     ],
+  },
+  {
+    place: 'Workspace',
+    rows: terminalKeys,
+  },
+  {
+    place: 'Ops tree',
+    rows: treeKeys,
   },
   {
     place: 'List',

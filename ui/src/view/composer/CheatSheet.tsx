@@ -1,9 +1,12 @@
 import { Icon } from '../Icon'
 import { placeKeys, shortcuts } from '../shortcuts'
 
+/** Places that a composer is not part of. */
+const elsewhere = new Set(['List', 'Workspace', 'Ops tree'])
+
 /** What `/help` shows: the keys that matter here, until it is closed. */
 export function CheatSheet({ onClose }: { onClose: () => void }) {
-  const here = placeKeys.filter((p) => p.place !== 'List')
+  const here = placeKeys.filter((p) => !elsewhere.has(p.place))
   return (
     <section className="note cheat" aria-label="Keys">
       <dl>

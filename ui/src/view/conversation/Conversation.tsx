@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react'
 import { Suspense, lazy, memo, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { calmlySame } from '../../store/calm'
 import type { ConversationState } from '../../store/reduce'
@@ -8,6 +9,7 @@ import { isPlanReady, lastWords } from '../../store/transcript'
 import { ErrorBoundary } from '../ErrorBoundary'
 import { Icon } from '../Icon'
 import { Link } from '../Link'
+import { ActivePaneProvider, useActivePane } from '../activePane'
 import { installAnswerKeys, isTyping, overlayOpen } from '../answerKeys'
 import { useActions, useBench, useReviewActions, useReviews } from '../bench'
 import { Composer } from '../composer/Composer'
@@ -31,16 +33,11 @@ const Review = lazy(() => import('../review/Review').then((m) => ({ default: m.R
 
 /** The pane of one conversation. Keyed by its id where it is drawn. */
 export function ConversationPane({ id }: { id: string }) {
-  const opened = useBench((s) => s.conversations[id])
-  const { open, reload } = useActions()
-  useEffect(() => open(id), [id, open])
   return (
     <main className="pane">
-      <ConnectionBanner />
-      <ErrorBoundary sentence="This conversation encountered an error.">
-        {opened?.phase === 'ready' ? (
-          <Ready state={opened.state} />
-        ) : opened?.phase === 'missing' ? (
+      <Opened
+        id={id}
+        missing={
           <div className="center">
             <div>
               <p className="strong">Conversation not found</p>
@@ -50,6 +47,48 @@ export function ConversationPane({ id }: { id: string }) {
               New agent
             </Link>
           </div>
+        }
+      />
+    </main>
+  )
+}
+
+interface TileProps {
+  id: string
+  /** Whether the tile has the focus: the keys of a conversation go to one only. */
+  active: boolean
+  missing: ReactNode
+}
+
+/** The same in a tile of a workspace, which has a bar of its own. */
+export function ConversationInTile({ id, active, missing }: TileProps) {
+  return (
+    <div className="pane grow">
+      <ActivePaneProvider value={active}>
+        <Opened id={id} missing={missing} tile />
+      </ActivePaneProvider>
+    </div>
+  )
+}
+
+interface OpenedProps {
+  id: string
+  missing: ReactNode
+  tile?: boolean
+}
+
+function Opened({ id, missing, tile = false }: OpenedProps) {
+  const opened = useBench((s) => s.conversations[id])
+  const { open, reload } = useActions()
+  useEffect(() => open(id), [id, open])
+  return (
+    <>
+      {!tile && <ConnectionBanner />}
+      <ErrorBoundary sentence="This conversation encountered an error.">
+        {opened?.phase === 'ready' ? (
+          <Ready state={opened.state} tile={tile} />
+        ) : opened?.phase === 'missing' ? (
+          missing
         ) : opened?.phase === 'failed' ? (
           <div className="center" role="alert">
             <Icon name="warn" />
@@ -64,7 +103,7 @@ export function ConversationPane({ id }: { id: string }) {
           </div>
         )}
       </ErrorBoundary>
-    </main>
+    </>
   )
 }
 
@@ -79,7 +118,8 @@ const CalmWorktree = memo(WorktreeBar)
 const sameCount = (a: ReviewCount, b: ReviewCount): boolean =>
   a.files === b.files && a.added === b.added && a.removed === b.removed && a.waiting === b.waiting
 
-function Ready({ state }: { state: ConversationState }) {
+function Ready({ state, tile }: { state: ConversationState; tile: boolean }) {
+  const active = useActivePane()
   const c = state.conversation
   const id = c.session_id
   const row = useBench((s) => s.providers?.find((p) => p.row === c.row))
@@ -125,7 +165,7 @@ function Ready({ state }: { state: ConversationState }) {
     () =>
       installAnswerKeys(
         document,
-        () => (passive ? undefined : head),
+        () => (passive || !active ? undefined : head),
         (h, yes) => {
           if (h.kind === 'permission') {
             answer(id, h.id, yes ? 'allow_once' : 'deny')
@@ -135,7 +175,7 @@ function Ready({ state }: { state: ConversationState }) {
           if (edit) answerEdit(edit, yes)
         },
       ),
-    [head, id, passive, pending_edits, answer, answerEdit],
+    [head, id, active, passive, pending_edits, answer, answerEdit],
   )
 
   const blocked = (() => {
@@ -158,14 +198,16 @@ function Ready({ state }: { state: ConversationState }) {
 
   return (
     <>
-      <CalmHeader
-        conversation={calm.conversation}
-        provider={row?.label ?? c.row}
-        stopping={stopping}
-        sidecar={behindSidecar}
-        count={count}
-        onFind={openFind}
-      />
+      {!tile && (
+        <CalmHeader
+          conversation={calm.conversation}
+          provider={row?.label ?? c.row}
+          stopping={stopping}
+          sidecar={behindSidecar}
+          count={count}
+          onFind={openFind}
+        />
+      )}
       {openPath === undefined ? (
         <>
           <CalmPlan items={c.plan} onApprove={planReady ? execute : undefined} />
@@ -186,7 +228,7 @@ function Ready({ state }: { state: ConversationState }) {
           </Suspense>
         </ErrorBoundary>
       )}
-      <LiveStatus state={state} stopping={stopping} />
+      {active && <LiveStatus state={state} stopping={stopping} />}
       <footer className={passive ? 'stack passive' : 'stack'}>
         {c.retired_notice !== '' && (
           <p className="note amber mb-2" role="note">
@@ -214,11 +256,13 @@ function Ready({ state }: { state: ConversationState }) {
  * search sees only what is near the view; an Alt chord is left to a field.
  */
 function useChord(code: string, held: 'alt' | 'mod', act: () => void): void {
+  const active = useActivePane()
   const newest = useRef(act)
   useEffect(() => {
     newest.current = act
   })
   useEffect(() => {
+    if (!active) return
     const onKey = (e: KeyboardEvent): void => {
       if (e.defaultPrevented || e.shiftKey || e.code !== code || overlayOpen(document)) return
       // On a Mac, Ctrl+F moves the caret of a field; Command is the chord there.
@@ -230,7 +274,7 @@ function useChord(code: string, held: 'alt' | 'mod', act: () => void): void {
     }
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)
-  }, [code, held])
+  }, [active, code, held])
 }
 
 /** One polite sentence for those who listen instead of look. */

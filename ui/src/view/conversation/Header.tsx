@@ -11,6 +11,7 @@ import { DiffstatChip } from '../review/ReviewBar'
 import { PromptDialog } from '../prompt/PromptDialog'
 import { DeleteDialog } from '../sidebar/DeleteDialog'
 import { RenameField } from '../sidebar/RenameField'
+import { HealthMark } from '../status/HealthMark'
 import { StatusMark } from '../status/StatusMark'
 import { MoreItems } from './MoreItems'
 import { SidecarChip } from './SidecarChip'
@@ -80,6 +81,7 @@ export function Header({ conversation: c, provider, stopping, sidecar, count, on
       </span>
       {c.archived && <span className="tag keep">Archived</span>}
       <span className="grow" />
+      <HealthMark health={c.health} words />
       {sidecar && <SidecarChip />}
       <DiffstatChip conversationId={id} count={count} />
       {parked > 0 && (

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'react'
 import type { PlanChoice } from '../../contract/model'
 import { Icon } from '../Icon'
 import { useActions } from '../bench'
+import { useActivePane } from '../activePane'
 import { isTyping, overlayOpen } from '../answerKeys'
 
 const choices: { choice: PlanChoice; label: string; hint: string }[] = [
@@ -18,6 +19,7 @@ const choices: { choice: PlanChoice; label: string; hint: string }[] = [
 /** The four ways on from a plan; the service runs the steps of each. */
 export function PlanApproval({ conversationId }: { conversationId: string }) {
   const { approvePlan } = useActions()
+  const active = useActivePane()
   const [busy, setBusy] = useState(false)
   const [failure, setFailure] = useState('')
   const choose = (choice: PlanChoice): void => {
@@ -29,6 +31,7 @@ export function PlanApproval({ conversationId }: { conversationId: string }) {
     })
   }
   useEffect(() => {
+    if (!active) return
     const onKey = (e: KeyboardEvent): void => {
       if (e.ctrlKey || e.metaKey || e.altKey || e.shiftKey || isTyping(e.target)) return
       if (e.defaultPrevented || e.repeat || overlayOpen(document)) return

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'react'
+import { useActivePane } from '../activePane'
 import { isTyping, overlayOpen } from '../answerKeys'
 
 export interface ReviewKeys {
@@ -17,11 +18,13 @@ export interface ReviewKeys {
  * while somebody types, holds a modifier, or has a menu or a dialog open.
  */
 export function useReviewKeys(keys: ReviewKeys): void {
+  const active = useActivePane()
   const newest = useRef(keys)
   useEffect(() => {
     newest.current = keys
   })
   useEffect(() => {
+    if (!active) return
     const onKey = (e: KeyboardEvent): void => {
       if (e.defaultPrevented || e.isComposing) return
       if (e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return
@@ -36,7 +39,7 @@ export function useReviewKeys(keys: ReviewKeys): void {
     }
     document.addEventListener('keydown', onKey)
     return () => document.removeEventListener('keydown', onKey)
-  }, [])
+  }, [active])
 }
 
 function actOf(key: string, keys: ReviewKeys): (() => void) | undefined {

@@ -5,6 +5,7 @@ import { markOf, whyOf } from '../../store/sections'
 import { Icon } from '../Icon'
 import { Link } from '../Link'
 import { useActions } from '../bench'
+import { HealthMark } from '../status/HealthMark'
 import { StatusMark } from '../status/StatusMark'
 import { RenameField } from './RenameField'
 
@@ -60,6 +61,7 @@ export function SidebarRow({ summary, current, why, unread, provider, now, onDel
         <StatusMark kind={mark.kind} words={mark.words} />
         <span className={current || unread ? 'cut mid' : 'cut'}>{title}</span>
         <span className="row gap-1">
+          <HealthMark health={summary.health} />
           {unread && <span className="unread" role="img" aria-label="unread" title="unread" />}
           {summary.pinned && <Icon name="pin" className="i-s ink-3 pin" />}
           <span className="t">{age(summary.updated_at, now)}</span>
