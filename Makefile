@@ -28,7 +28,7 @@ GOFILES   = $(shell git ls-files -co --exclude-standard '*.go')
 
 .DEFAULT_GOAL := help
 .PHONY: help run build ui sidecar dev gen gen-check fmt fmt-check fmt-go fmt-imports fmt-page lint fence modules vet staticcheck
-.PHONY: shellcheck lint-page test test-race test-norace test-page conformance integration e2e fuzz bench cross deps ci clean
+.PHONY: shellcheck lint-page test test-race test-norace test-reference test-page conformance integration e2e fuzz bench cross deps ci clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -94,13 +94,17 @@ lint-page:
 	@.ci/npm lint ui
 	@.ci/npm lint sidecar
 
-test: test-race test-norace test-page ## unit and actor rings under the race detector, then what the detector cannot run, then vitest
+test: test-race test-norace test-reference test-page ## unit and actor rings under the race detector, then what the detector cannot run, then vitest
 
 test-race:
 	@$(RACE) -shuffle=on -count=$(COUNT) -skip '^TestConformance' ./.ci/tally $(ROOMS) | $(TALLY) go test
 
 test-norace:
 	@.ci/norace
+
+test-reference: ## the screen of a terminal against xterm.js itself
+	@.ci/npm install ui
+	@$(GO) test -json -count=1 -timeout 10m -tags reference -run '^TestReference' ./actors/terminal/screen | $(TALLY) go reference
 
 test-page:
 	@.ci/npm test ui
