@@ -117,7 +117,9 @@ func examine(ctx context.Context, g *Globals) []finding {
 	all = append(all, checkShell(), checkGit(ctx), checkKeys(g, paths))
 	all = append(all, checkSidecar(ctx, g, paths)...)
 	all = append(all, checkEngines(ctx, g, paths)...)
+	all = append(all, checkTextLog(paths))
 	if running {
+		all = append(all, checkFigures(ctx, run))
 		all = append(all, checkProviders(ctx, run)...)
 	} else {
 		all = append(all, finding{Name: "providers", State: stateWarning, Detail: "not asked: no service runs", Fix: "start one with packetbench serve and run doctor again"})
