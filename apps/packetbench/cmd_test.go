@@ -118,11 +118,18 @@ func TestTree_Watch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.close()
+	d.does(contract.MethodSubscribe, func(p json.RawMessage) (any, *contract.Failure) {
+		if !strings.Contains(string(p), "ops.tree-changed") {
+			t.Errorf("subscribed to %s", p)
+		}
+		return contract.SubscribeResult{Subscription: "s1"}, nil
+	})
 	var out strings.Builder
-	if err := (&treeCmd{Watch: true}).show(ctx, &Globals{Stdout: &out}, conn, true); err != nil {
+	size := func() (cols, rows int) { return 6, 24 }
+	if err := (&treeCmd{Watch: true}).show(ctx, &Globals{Stdout: &out}, conn, size); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(out.String(), clearScreen); n < 1 || n > 2 {
+	if n := strings.Count(out.String(), homeCursor+"boot b"+clearLine+"\r\n"); n < 1 || n > 2 {
 		t.Fatalf("drawn %d times: %q", n, out.String())
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
+
+	"golang.org/x/term"
 
 	"github.com/packetbench/packetbench/apps/packetbench/plaintext"
 	"github.com/packetbench/packetbench/contract"
@@ -20,8 +23,15 @@ type treeCmd struct {
 // treeEvery is how often a watched tree is drawn.
 const treeEvery = time.Second
 
-// clearScreen moves the cursor home and clears what is below.
-const clearScreen = "\x1b[H\x1b[J"
+// What a watched tree does to the person's terminal: it draws on the second
+// screen, from the top and over what stood there, and gives the first one back.
+const (
+	enterScreen = "\x1b[?1049h\x1b[?25l"
+	leaveScreen = "\x1b[?25h\x1b[?1049l"
+	homeCursor  = "\x1b[H"
+	clearLine   = "\x1b[K"
+	clearBelow  = "\x1b[J"
+)
 
 // Run asks for the tree and prints it.
 func (c *treeCmd) Run(g *Globals) error {
@@ -32,11 +42,30 @@ func (c *treeCmd) Run(g *Globals) error {
 		return err
 	}
 	defer conn.close()
-	_, inPlace := terminal(g.Stdout)
-	return failed(c.show(ctx, g, conn, inPlace && c.Watch && !c.JSON))
+	fd, is := terminal(g.Stdout)
+	if !is || !c.Watch || c.JSON {
+		return failed(c.show(ctx, g, conn, nil))
+	}
+	fmt.Fprint(g.Stdout, enterScreen)
+	defer fmt.Fprint(g.Stdout, leaveScreen)
+	return failed(c.show(ctx, g, conn, func() (cols, rows int) {
+		cols, rows, err := term.GetSize(fd)
+		if err != nil {
+			return 80, 24
+		}
+		return cols, rows
+	}))
 }
 
-func (c *treeCmd) show(ctx context.Context, g *Globals, conn *client, inPlace bool) error {
+// show prints the tree; size, for a watch in place, is that of the terminal. A
+// watch draws each second, and at once when the service says that a state has
+// changed.
+func (c *treeCmd) show(ctx context.Context, g *Globals, conn *client, size func() (cols, rows int)) error {
+	if c.Watch {
+		if _, err := conn.subscribe(ctx, "new", contract.OpsSubject(contract.OpsTreeChanged)); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
 	for {
 		var raw json.RawMessage
 		err := conn.call(ctx, contract.MethodTree, contract.Empty{}, &raw)
@@ -50,8 +79,9 @@ func (c *treeCmd) show(ctx context.Context, g *Globals, conn *client, inPlace bo
 		if err != nil {
 			return err
 		}
-		if inPlace {
-			text = clearScreen + text
+		if size != nil {
+			cols, rows := size()
+			text = homeCursor + strings.ReplaceAll(plaintext.Fit(text, cols, rows), "\n", clearLine+"\r\n") + clearBelow
 		}
 		if _, err := fmt.Fprint(g.Stdout, text); err != nil || !c.Watch {
 			return err
@@ -59,6 +89,10 @@ func (c *treeCmd) show(ctx context.Context, g *Globals, conn *client, inPlace bo
 		select {
 		case <-ctx.Done():
 			return nil
+		case _, ok := <-conn.events:
+			if !ok {
+				return conn.ended()
+			}
 		case <-time.After(treeEvery):
 		}
 	}

@@ -47,6 +47,48 @@ func TestTree(t *testing.T) {
 		},
 	}}
 	golden(t, "tree.txt", Tree(tree))
+	tree.House = &contract.HouseFacts{
+		Actors: 500, Awake: 3, Stored: 10_000, MemoryBytes: 45 << 20, ChildBytes: 700,
+		Log:     contract.LogFacts{Up: true, First: 5, Last: 90, Bytes: 3 << 20, Waiting: 4},
+		Windows: []contract.WindowFacts{{Lag: 3}, {Lag: 17}},
+		Sidecar: contract.SidecarStatus{State: "ready"},
+		Alarms:  []contract.Alarm{{Actor: "bus", Kind: contract.AlarmLimit, Text: "bus failed too often.\x1b[31m", Since: time.Unix(1_700_000_000, 0)}},
+	}
+	tree.Root.Children[0].Children[0].Rates = &contract.TreeRates{SampleEvery: 2, In: []float64{0, 1, 4, 8}, Out: []float64{0, 0, 0, 2.5}}
+	tree.Root.Children[0].Children[0].Alarms = []contract.AlarmKind{contract.AlarmMailbox}
+	tree.Root.Children[0].Children[1].Alarms = []contract.AlarmKind{contract.AlarmLimit}
+	golden(t, "tree-house.txt", Tree(tree))
+}
+
+func TestFit(t *testing.T) {
+	t.Parallel()
+	text := "one\ntwo long\nthree\nfour\n"
+	for _, tc := range []struct {
+		cols, rows int
+		want       string
+	}{
+		{80, 24, text},
+		{4, 24, "one\ntwo \nthre\nfour\n"},
+		{80, 5, text},
+		{80, 4, "one\ntwo long\n... 2 more lines; without --watch all of them are printed\n"},
+		{5, 2, "... 4\n"},
+		{0, 0, text},
+	} {
+		if got := Fit(text, tc.cols, tc.rows); got != tc.want {
+			t.Errorf("%d x %d: %q", tc.cols, tc.rows, got)
+		}
+	}
+}
+
+func TestSpark(t *testing.T) {
+	t.Parallel()
+	for want, values := range map[string][]float64{
+		"": {0, 0}, "\u2581\u2588": {0, 9}, "\u2588\u2588": {0.1, 0.1}, "\u2581\u2585\u2588": {1, 50, 100},
+	} {
+		if got := Spark(values); got != want {
+			t.Errorf("%v: %q, want %q", values, got, want)
+		}
+	}
 }
 
 func TestEvent(t *testing.T) {
