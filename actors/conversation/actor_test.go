@@ -779,8 +779,8 @@ func TestActor_ItsOwnDeath(t *testing.T) {
 	turn.gone()
 	w.until("it is gone", func() bool { return len(w.ended) == 1 })
 	w.wake("c-1")
-	w.waitFor("conversation.turn-ended", 1)
-	w.expectTail("conversation.prompt-resolved", "thinking-stop", "tool-result", "error", "conversation.turn-ended")
+	w.waitFor("conversation.notice", 1)
+	w.expectTail("conversation.prompt-resolved", "thinking-stop", "tool-result", "error", "conversation.turn-ended", "conversation.notice")
 	w.mu.Lock()
 	reload := slices.ContainsFunc(w.find("conversation.updated"), func(e event) bool {
 		return strings.Contains(e.data, `"reload":true`) && strings.Contains(e.data, `"needs_you":0`) && strings.Contains(e.data, `"status":"failed"`)

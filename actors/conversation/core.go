@@ -115,6 +115,7 @@ type core struct {
 	waits  waits
 
 	rec      *contract.Record // Nil until created or loaded.
+	health   *contract.Health // Nil while all is well.
 	live     *live
 	perms    []*parked
 	edits    []*parkedEdit
@@ -303,6 +304,7 @@ func (c *core) append(m contract.RecordMessage) {
 func (c *core) summary() contract.Summary {
 	s := Summary(c.rec)
 	s.NeedsYou = len(c.perms) + len(c.edits)
+	s.Health = c.health
 	return s
 }
 

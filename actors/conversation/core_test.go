@@ -332,7 +332,7 @@ func TestAdopt_ClosesWhatAKillLeft(t *testing.T) {
 		},
 		{
 			"the actor died", "boot-1", contract.TextConversationLost, contract.OutcomeError, contract.StatusFailed,
-			[]string{"conversation.prompt-resolved", "tool-result", "error", "conversation.turn-ended", "conversation.queue-changed", "conversation.notice"},
+			[]string{"conversation.prompt-resolved", "tool-result", "error", "conversation.turn-ended", "conversation.notice", "conversation.queue-changed", "conversation.notice"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

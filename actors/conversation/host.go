@@ -223,11 +223,16 @@ func ensureHost(node gen.Node, row contract.Row, first bool) (gen.PID, error) {
 	case e.Err == nil:
 		return e.PID, nil
 	case row.Transport != contract.TransportSidecar:
-		return gen.PID{}, errors.New(e.Err.Message)
+		err = errors.New(e.Err.Message)
 	case first:
-		return gen.PID{}, fmt.Errorf("%s %s", contract.TextSidecarRefusing, e.Err.Message)
+		err = fmt.Errorf("%s %s", contract.TextSidecarRefusing, e.Err.Message)
+	default:
+		err = fmt.Errorf("%s: %s", contract.TextSidecarNoWriter, e.Err.Message)
 	}
-	return gen.PID{}, fmt.Errorf("%s: %s", contract.TextSidecarNoWriter, e.Err.Message)
+	if e.Err.Code == contract.CodeConflict { // Its state forbids it: down, incompatible or stopped.
+		err = downError{err}
+	}
+	return gen.PID{}, err
 }
 
 // How often and how long the supervisor of hosts is asked again about one that
@@ -263,6 +268,9 @@ func (a *actor) hostReady(now time.Time, r hostReady) {
 		}
 		a.answerStart(r.turn, nil) // Cancelled before that: it did start.
 		c.failTurn(now, r.turn, text)
+		if errors.As(r.err, new(downError)) && c.rec != nil {
+			c.mark(now, contract.HealthDown, text)
+		}
 		return
 	}
 	if !c.started(r.turn) {

@@ -189,10 +189,10 @@ func (c *core) lost(now time.Time, reason string) {
 		// Also a turn that was not with the host yet: everybody who owned a
 		// session hears of its end in the same way.
 		c.failTurn(now, c.live.id, text)
-		c.notice(now, contract.LevelWarning, "The program behind this conversation ended in the middle of the turn. What it had not said yet is lost; everything above is kept, and your next message continues from here.")
+		c.happened(now, contract.LevelWarning, "The program behind this conversation ended in the middle of the turn. What it had not said yet is lost; everything above is kept, and your next message continues from here.")
 	case !acp:
 		c.emit(contract.Error{Message: text})
-		c.notice(now, contract.LevelInfo, "The program behind this conversation ended while nothing ran. Nothing is lost; your next message continues from here.")
+		c.happened(now, contract.LevelInfo, "The program behind this conversation ended while nothing ran. Nothing is lost; your next message continues from here.")
 	}
 }
 

@@ -360,6 +360,12 @@ func TestHosted_OwnerGone(t *testing.T) {
 			t.Errorf("error %+v", e)
 		}
 	})
+	health := func() *contract.Health {
+		return w.must(contract.MethodGetConversation, contract.SessionParams{SessionID: "c-1"}).(contract.Snapshot).Conversation.Health
+	}
+	if m := health(); m == nil || m.State != contract.HealthRestarted || !strings.Contains(m.Text, "is lost") || !strings.Contains(m.Text, "is kept") {
+		t.Errorf("marked as %+v", m)
+	}
 	w.must(contract.MethodSend, contract.SendParams{SessionID: "c-1", Message: "again"})
 	next := <-w.hosts
 	open := heard[msg.HostOpen](next)
@@ -369,6 +375,9 @@ func TestHosted_OwnerGone(t *testing.T) {
 	next.say(msg.HostOpened{Turn: "t-2"})
 	next.end("t-2", contract.Done{})
 	w.waitFor("conversation.turn-ended", 2)
+	if m := health(); m != nil {
+		t.Errorf("still marked after a turn that ended well: %+v", m)
+	}
 	next.crash()
 	if e := w.waitFor("conversation.notice", 2); !strings.Contains(e.data, "Nothing is lost") {
 		t.Errorf("notice %s", e.data)
@@ -418,6 +427,11 @@ func TestHosted_Refused(t *testing.T) {
 				t.Errorf("error %s", e.data)
 			}
 			w.waitFor("conversation.turn-ended", 1)
+			if tc.state != nil {
+				w.until("it is marked", func() bool {
+					return slices.ContainsFunc(w.find("conversation.updated"), func(e event) bool { return strings.Contains(e.data, `"health":{"state":"down"`) })
+				})
+			}
 		})
 	}
 }

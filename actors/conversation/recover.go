@@ -55,6 +55,9 @@ func (c *core) adopt(now time.Time, r *contract.Record) {
 		r.Status = status
 		c.said.needsYou = 0
 		c.patch(now, map[string]any{"status": status, "needs_you": 0, contract.PatchReload: true})
+		if sameBoot {
+			c.happened(now, contract.LevelWarning, "This conversation's own part of PacketBench failed in the middle of the turn and was started again. What had not been saved yet, at most the last moments of the answer, is lost; everything above is kept, and your next message continues from here.")
+		}
 	} else if r.Status == contract.StatusActive {
 		c.setStatus(now, contract.StatusIdle)
 	}

@@ -291,6 +291,9 @@ func (c *core) finish(now time.Time, e contract.Event) {
 	} else {
 		c.setStatus(now, contract.StatusIdle)
 	}
+	if outcome == contract.OutcomeDone {
+		c.well(now)
+	}
 	c.do(save{now: true})
 }
 

@@ -65,6 +65,7 @@ type compact struct {
 	retired               string
 	parent                contract.ConversationID
 	worktree              *contract.Worktree
+	health                *contract.Health
 	created, updated      int64
 	needs, queued         int32
 	archived, pinned      bool
@@ -107,7 +108,7 @@ func (x *index) compact(s contract.Summary) compact {
 		title: strings.Clone(s.Title), model: x.one(s.Model), project: x.one(s.ProjectPath),
 		row: contract.RowID(x.one(string(s.Row))), provider: contract.ProviderID(x.one(string(s.Provider))),
 		status: contract.Status(x.one(string(s.Status))), retired: x.one(s.RetiredNotice),
-		worktree: s.Worktree, created: s.CreatedAt.UnixMilli(), updated: s.UpdatedAt.UnixMilli(),
+		worktree: s.Worktree, health: s.Health, created: s.CreatedAt.UnixMilli(), updated: s.UpdatedAt.UnixMilli(),
 		needs: int32(min(s.NeedsYou, 1<<30)), queued: int32(min(s.Queued, 1<<30)),
 		archived: s.Archived, pinned: s.Pinned,
 	}
@@ -122,7 +123,7 @@ func (c compact) summary(id contract.ConversationID) contract.Summary {
 		SessionID: id, Title: c.title, Row: c.row, Provider: c.provider, Model: c.model,
 		ProjectPath: c.project, Status: c.status, Archived: c.archived, Pinned: c.pinned,
 		CreatedAt: moment(c.created), UpdatedAt: moment(c.updated),
-		NeedsYou: int(c.needs), Queued: int(c.queued), Worktree: c.worktree, RetiredNotice: c.retired,
+		NeedsYou: int(c.needs), Queued: int(c.queued), Worktree: c.worktree, RetiredNotice: c.retired, Health: c.health,
 	}
 	if c.parent != "" {
 		s.ParentSessionID = &c.parent
