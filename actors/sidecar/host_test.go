@@ -189,7 +189,7 @@ func TestCore(t *testing.T) {
 			when: func(b *bench) {
 				b.lines(say("c", "t-1", "1"), event("permission_request", "c", "t-1", `,"toolUseId":"u","name":"Bash","input":{}`), say("c", "t-1", "2"))
 			},
-			want: []string{`tell c t-1 chunk"1"`, "tell c msg.Ask{Turn:t-1 ID:u Name:Bash Arguments:{} BatchID:<nil> BatchSize:<nil> Lasting:false}", `tell c t-1 chunk"2"`, "credit 3"},
+			want: []string{`tell c t-1 chunk"1"`, "tell c msg.Ask{Turn:t-1 ID:u Name:Bash Arguments:{} BatchID:<nil> BatchSize:<nil> Lasting:false Call: Kind: Paths:[]}", `tell c t-1 chunk"2"`, "credit 3"},
 		},
 		{
 			name: "nothing of a turn after its end but its late count", given: ready,
@@ -277,7 +277,7 @@ func TestCore(t *testing.T) {
 			when: func(b *bench) {
 				b.lines(event("error", "c", "", `,"message":"no such model","request":"set_model"`))
 			},
-			want: []string{"tell c msg.HostSaid{Level:warning Text:The agent sidecar did not take a setting: no such model}", "credit 1"},
+			want: []string{"tell c msg.HostSaid{Level:warning Text:The agent sidecar did not take a setting: no such model Once:false}", "credit 1"},
 		},
 		{
 			name: "a second ready changes nothing, unless it is too old", given: ready,
