@@ -674,14 +674,18 @@ func TestACP_ConformanceTool(t *testing.T) {
 		{
 			// That agent answers a cancel of a turn that waits for a permission
 			// with end_turn, which the protocol does not allow.
-			"example agent", []string{"node", exampleAgent(t).Args[0]}, 1,
+			"example agent",
+			[]string{"node", exampleAgent(t).Args[0]},
+			1,
 			[]string{
 				"passed   own turns", "passed   own prompt denied", "passed   own crash", "skipped  plain: the engine plays turns of its own",
 				"failed   own cancel with a prompt open\n         scenario: turn 1 ends as done, want cancelled", "acp: 6 passed, 1 failed",
 			},
 		},
 		{
-			"opencode", []string{openCode(t, "").Command, "acp"}, 0,
+			"opencode",
+			[]string{openCode(t, "").Command, "acp"},
+			0,
 			[]string{
 				"passed   plain", "passed   permission allowed", "passed   cancelled in a tool", "passed   crash", "passed   queue while streaming",
 				"skipped  plan: ", "skipped  three prompts: ", "allowed  rate limit", "differs  turn-summary", " 0 failed",
