@@ -693,6 +693,7 @@ func TestACP_ConformanceTool(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel() // Both mostly wait.
 			var out, log bytes.Buffer
 			cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"conformance", "acp", "--"}, tc.command...)...)
 			cmd.Env, cmd.Stdout, cmd.Stderr = environment(t.TempDir()), &out, &log
