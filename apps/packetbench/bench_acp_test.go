@@ -39,6 +39,7 @@ type engineFrame struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
+		SessionID string `json:"sessionId"`
 		Update struct {
 			Content struct {
 				Text string `json:"text"`
@@ -55,6 +56,7 @@ type engineFrame struct {
 func actEngine(in io.Reader, out io.Writer) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
+	sessions := 0
 	for lines.Scan() {
 		var f engineFrame
 		if json.Unmarshal(lines.Bytes(), &f) != nil || f.ID == nil {
@@ -65,7 +67,8 @@ func actEngine(in io.Reader, out io.Writer) {
 		case "initialize":
 			result = `{"protocolVersion":1,"agentCapabilities":{}}`
 		case "session/new":
-			result = `{"sessionId":"s"}`
+			sessions++
+			result = fmt.Sprintf(`{"sessionId":"s-%d"}`, sessions)
 		case "session/prompt":
 			count, pause, _ := strings.Cut(f.Params.Prompt[0].Text, " ")
 			n, _ := strconv.Atoi(count)
@@ -74,7 +77,7 @@ func actEngine(in io.Reader, out io.Writer) {
 			for range n {
 				next = next.Add(pace)
 				time.Sleep(time.Until(next))
-				fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%d "}}}}`+"\n", time.Now().UnixNano())
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%d "}}}}`+"\n", f.Params.SessionID, time.Now().UnixNano())
 			}
 			result = `{"stopReason":"end_turn"}`
 		}
@@ -116,7 +119,7 @@ func forwardEngine() {
 	window := <-joined
 	for id, request := range []string{
 		`"method":"initialize","params":{"protocolVersion":1}`, `"method":"session/new","params":{"cwd":"/","mcpServers":[]}`,
-		`"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"` + os.Getenv("PACKETBENCH_BENCH_PROMPT") + `"}]}`,
+		`"method":"session/prompt","params":{"sessionId":"s-1","prompt":[{"type":"text","text":"` + os.Getenv("PACKETBENCH_BENCH_PROMPT") + `"}]}`,
 	} {
 		_, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,%s}`+"\n", id+1, request)
 		must(err)
