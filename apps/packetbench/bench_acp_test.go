@@ -40,7 +40,7 @@ type engineFrame struct {
 	Method string          `json:"method"`
 	Params struct {
 		SessionID string `json:"sessionId"`
-		Update struct {
+		Update    struct {
 			Content struct {
 				Text string `json:"text"`
 			} `json:"content"`
