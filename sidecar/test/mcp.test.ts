@@ -235,7 +235,7 @@ test.each(stages)('%s: server-everything: floors hold with writes on', async (_,
   const { child, project, open } = stage
   const mcpServers = { everything }
   stage.script('ECHO', 'e-1', 'mcp__everything__echo', { message: 'hello there' })
-  stage.script('ENV', 'n-1', 'mcp__everything__get-env', {})
+  stage.script('SURROUNDINGS', 'n-1', 'mcp__everything__get-env', {})
   open('a', {
     mcpServers,
     mcpTrustSnapshot: [entry('everything', project, { allowWrites: true })],
@@ -245,7 +245,7 @@ test.each(stages)('%s: server-everything: floors hold with writes on', async (_,
   expect(stage.told()).toContain('Echo: hello there')
   expect(stage.offered()).toContain('mcp__everything__get-sum')
   // What a server sees: a home, and no key of a model.
-  child.send({ type: 'send_message', sessionId: 'a', turnId: 't-2', content: 'ENV' })
+  child.send({ type: 'send_message', sessionId: 'a', turnId: 't-2', content: 'SURROUNDINGS' })
   await allowed(stage, 'a', 't-2')
   expect(stage.told()).toContain('PATH')
   expect(stage.told()).not.toContain('sk-test-not-a-secret')
