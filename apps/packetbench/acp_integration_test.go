@@ -576,6 +576,27 @@ func TestACP_Rows(t *testing.T) {
 	}
 }
 
+// One turn from the shell: the engine's own model answers, and what it asks is
+// refused since nobody is there.
+func TestACP_Run(t *testing.T) {
+	home := t.TempDir()
+	p := serve(t, home, nil)
+	p.window(t).engines(fake("x"))
+	for _, tc := range []struct {
+		prompt, out string
+		code        int
+	}{{"hello", "hello you", 0}, {"tool", "done", exitUnanswered}, {"fail", "", exitTurnError}} {
+		cmd := exec.CommandContext(t.Context(), binary(t), "run", "--home", home, "--provider", "acp-x", "--project", project(t), tc.prompt)
+		cmd.Env = environment(home)
+		var out, log bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &log
+		_ = cmd.Run() // The code says it.
+		if code := cmd.ProcessState.ExitCode(); code != tc.code || strings.TrimSpace(out.String()) != tc.out {
+			t.Errorf("%s: exit %d, %q\n%s", tc.prompt, code, out.String(), log.String())
+		}
+	}
+}
+
 // Issue 4, done when 2: the example agent of the protocol's SDK completes turns
 // with tools and permissions, allowed, denied and cancelled.
 func TestACP_ExampleAgent(t *testing.T) {

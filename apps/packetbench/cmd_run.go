@@ -333,7 +333,7 @@ func (t *oneTurn) params(ctx context.Context) (contract.StartParams, error) {
 		fmt.Fprintln(t.log, whyDemo(rows))
 	}
 	p.Provider, p.Row = row.Provider, row.Row
-	if p.Model == "" {
+	if p.Model == "" && row.Transport != contract.TransportACP { // An engine has a default of its own.
 		if len(row.Models) == 0 {
 			return p, &ExitError{exitUsage, fmt.Sprintf("%s lists no model. Choose one with --model.", row.Label)}
 		}
