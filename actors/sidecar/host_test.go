@@ -532,3 +532,22 @@ func TestKeys(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// What a tool prints of its environment is shown without the key; a file that
+// holds it is written back as it was.
+func TestKeys_Lines(t *testing.T) {
+	t.Parallel()
+	k := new(keys)
+	k.add("sk-ant-0123456789")
+	for line, want := range map[string]string{
+		`{"type":"tool_result","sessionId":"c","output":"A=sk-ant-0123456789\nB=1"}`: `{"type":"tool_result","sessionId":"c","output":"A=[key]\nB=1"}`,
+		`{"type":"chunk","sessionId":"c","text":"it is sk-ant-0123456789."}`:         `{"type":"chunk","sessionId":"c","text":"it is [key]."}`,
+		`{"type":"edit_baseline","sessionId":"c","before":"KEY=sk-ant-0123456789"}`:  `{"type":"edit_baseline","sessionId":"c","before":"KEY=sk-ant-0123456789"}`,
+		`{"type":"pending_edit","sessionId":"c","after":"KEY=sk-ant-0123456789"}`:    `{"type":"pending_edit","sessionId":"c","after":"KEY=sk-ant-0123456789"}`,
+		`{"type":"chunk","sessionId":"c","text":"nothing"}`:                          `{"type":"chunk","sessionId":"c","text":"nothing"}`,
+	} {
+		if got := string(k.clean(child.Line{Text: []byte(line)}).Text); got != want {
+			t.Errorf("%s became %s", line, got)
+		}
+	}
+}

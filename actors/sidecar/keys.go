@@ -1,10 +1,12 @@
 package sidecar
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/packetbench/packetbench/actors/child"
 	"github.com/packetbench/packetbench/actors/msg"
 )
 
@@ -38,4 +40,23 @@ func (k *keys) hide(text string) string {
 		text = strings.ReplaceAll(text, key, "[key]")
 	}
 	return text
+}
+
+// clean takes every known key out of a line of the child: an agent's tool can
+// read the environment of the vendor's program, and what it prints is shown and
+// stored. Two kinds of frame stay as they are, since their texts are files of
+// the person that are written back: an edit and a baseline.
+func (k *keys) clean(l child.Line) child.Line {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	for _, key := range k.list {
+		if !bytes.Contains(l.Text, []byte(key)) {
+			continue
+		}
+		if f, err := decode(l.Text); err == nil && (f.Type == "pending_edit" || f.Type == "edit_baseline") {
+			return l
+		}
+		l.Text = bytes.ReplaceAll(l.Text, []byte(key), []byte("[key]"))
+	}
+	return l
 }

@@ -38,7 +38,7 @@ func (a *actor) launch() {
 			Options: child.Options{Marker: opt.Marker, Register: opt.Register},
 			MaxLine: child.MaxSidecarLineBytes, Endless: child.MaxUnendedBytes, Queue: queueLines,
 			Line: func(l child.Line) {
-				if h, ok := hear(l); ok {
+				if h, ok := hear(keys.clean(l)); ok {
 					inbox.put(h)
 				} else {
 					inbox.put(heard{blank: true})
@@ -106,6 +106,7 @@ var passed = map[string]bool{
 	config.EnvPrefix + "MCP_PROBE_TIMEOUT_MS": true,
 	config.EnvPrefix + "SIDECAR_LIVE":         true,
 	config.EnvPrefix + "SIDECAR_IDLE_MS":      true,
+	config.EnvPrefix + "SIDECAR_STALL_MS":     true,
 	// Windows cannot start a program without these.
 	"SYSTEMROOT": true, "SYSTEMDRIVE": true, "COMSPEC": true, "PATHEXT": true, "WINDIR": true,
 	"USERPROFILE": true, "APPDATA": true, "LOCALAPPDATA": true, "PROGRAMFILES": true, "PROGRAMDATA": true,
