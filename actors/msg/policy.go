@@ -242,7 +242,7 @@ func RefuseState(name gen.Atom, s ChildState, reason string) *contract.Failure {
 	}
 	switch s {
 	case StateDown:
-		return contract.Fail(contract.CodeConflict, "%s failed too often and stays down.%s Reset it to try again.", string(name), why)
+		return contract.Fail(contract.CodeConflict, "%s failed too often and stays down.%s Reset it on the Ops page to try again.", string(name), why)
 	case StateIncompatible:
 		return contract.Fail(contract.CodeConflict, "%s does not fit this version of PacketBench.%s Update it, then reset it.", string(name), why)
 	default:
