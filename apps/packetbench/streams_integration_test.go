@@ -96,7 +96,10 @@ var sometimes = map[string]string{
 	"conversation.updated.context.used":      "as above",
 	"conversation.updated.context.window":    "as above",
 	"conversation.updated.engine_mode":       "the engine's own word for the posture; a window without it shows ours",
-	"conversation.updated.engine_mode.mode":  "as above", "conversation.updated.engine_mode.label": "as above",
+	"conversation.updated.health":            "only where the program behind it had died",
+	"conversation.updated.health.state":      "as above", "conversation.updated.health.text": "as above",
+	"conversation.updated.health.at":        "as above",
+	"conversation.updated.engine_mode.mode": "as above", "conversation.updated.engine_mode.label": "as above",
 	"conversation.updated.engine_mode.honoured": "as above", "conversation.updated.engine_mode.later": "as above",
 }
 
