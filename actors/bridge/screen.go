@@ -152,6 +152,14 @@ func (c *screen) read() {
 			continue
 		}
 		c.mu.Lock()
+		if c.bytes == 0 && c.view.Room(len(frame)) {
+			// A key, usually: nothing waits, so it need not wake anybody else.
+			c.mu.Unlock()
+			if !c.take(frame) {
+				return
+			}
+			continue
+		}
 		for c.bytes > 0 && c.bytes+len(frame) > typedMost && s.ctx.Err() == nil {
 			c.more.Wait()
 		}

@@ -93,6 +93,8 @@ func (v *fakeView) Take(ctx context.Context, frame []byte) error {
 	return nil
 }
 
+func (v *fakeView) Room(int) bool { return v.hold == nil }
+
 func (v *fakeView) Gone() <-chan struct{} { return v.gone }
 
 func (v *fakeView) Close() {

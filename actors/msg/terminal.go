@@ -138,6 +138,8 @@ type TerminalView interface {
 	// ErrTerminalFrame are the client's fault; input to a program that has ended
 	// is dropped.
 	Take(ctx context.Context, frame []byte) error
+	// Room says that Take would not wait now for an input of so many bytes.
+	Room(bytes int) bool
 	// Gone is closed when the terminal was closed or its actor has died. Frame
 	// then still returns what is left, the exit last, and nothing after that.
 	Gone() <-chan struct{}

@@ -192,6 +192,13 @@ func (v *view) Take(ctx context.Context, frame []byte) error {
 	return nil
 }
 
+// Room says that an input of so many bytes would be taken at once.
+func (v *view) Room(bytes int) bool {
+	v.st.mu.Lock()
+	defer v.st.mu.Unlock()
+	return len(v.st.typed)+bytes <= typedBytes
+}
+
 // consumed takes an acknowledgement. Offsets count from the terminal's first
 // byte; a client that counts what it was sent instead is known by a first word
 // that lies before its snapshot.
