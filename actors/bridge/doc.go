@@ -6,6 +6,9 @@
 // every WebSocket and event stream. A door checks token, Host, Origin, role and
 // shape; what a command means is decided by the actor it is for.
 //
+// A window on a terminal is a WebSocket of its own: frames pass as they are, and
+// what a monitor sends besides acknowledgements is refused with its text.
+//
 // It promises: every request of a connection is answered, with a value or a
 // typed failure, but a notification and what is left when the connection ends;
 // commands of one connection to one conversation reach it in the order of their

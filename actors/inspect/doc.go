@@ -5,10 +5,15 @@
 // the actors push about themselves (msg.Facts), and the largest mailbox seen.
 // Nobody is asked for it: a busy actor would make the asker wait.
 //
-// It publishes the ops family: a restart and a spent budget as the supervisors
-// report them, and tree-changed, at most once in two seconds, when the state of
-// a child has changed.
+// While somebody looks, told by msg.Look and msg.GetTree, it samples every 2 s:
+// short histories of messages and mailboxes, and alarms. Otherwise it does
+// nothing that it is not told to.
 //
-// tree.go is pure: lists in, a contract.TreeNode out. Source: actors.md 8,
+// It publishes the ops family: a restart and a spent budget as the supervisors
+// report them, tree-changed at most 300 ms after the state of a child has
+// changed, and alarms as they begin and end; and terminal.exited for a terminal
+// that died without a word.
+//
+// tree.go and sample.go are pure: lists in, a contract.TreeNode out. Source: actors.md 8,
 // interface.md 6.
 package inspect
