@@ -1,5 +1,7 @@
 // The real Claude Agent SDK in the built sidecar, against a Messages API on
 // loopback. Every test has a child and a server of its own.
+import { spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -9,7 +11,7 @@ import { expect, test } from 'vitest'
 import { start, textOf } from './child.js'
 import { key, last, rig, shape, tool, types } from './claudeRig.js'
 import type { Reply } from './messages.js'
-import { running, vendors } from './processes.js'
+import { running, vendors, withCommand } from './processes.js'
 
 test('a plain turn streams, counts and can be resumed', async () => {
   const { child, server, open } = await rig()
@@ -696,6 +698,51 @@ test('a killed vendor child is one error, and the next message goes on', async (
   expect(server.asks.at(-1)?.texts[0]).toBe('one')
   expect(child.of('a').filter((f) => f.type === 'error')).toHaveLength(1)
 })
+
+// What a command starts is in sessions of its own, so no group of ours holds it.
+test.each(['kill', 'close', 'exit'] as const)(
+  'what a vendor child started ends with it (%s)',
+  async (how) => {
+    const { child, server, open } = await rig()
+    // Figures that no other process of this machine has.
+    const [plain, apart, other] = [randomInt(1e8, 1e9), randomInt(1e8, 1e9), randomInt(1e8, 1e9)]
+    const sleeps = (): number[] =>
+      [plain, apart].flatMap((seconds) => withCommand('sleep', String(seconds)))
+    const stranger = spawn('sleep', [String(other)], { stdio: 'ignore' })
+    try {
+      server
+        .on('AFTER', { blocks: [{ type: 'text', text: ['fine'] }] })
+        .on('BASH', tool('tu-1', 'Bash', { command: `setsid sleep ${apart} & sleep ${plain}` }))
+      open('a', { initialMessage: 'BASH', turnId: 't-1' })
+      await child.frame((f) => f.type === 'permission_request', 'permission')
+      child.send({
+        type: 'permission_response',
+        sessionId: 'a',
+        toolUseId: 'tu-1',
+        decision: 'approve',
+      })
+      await expect.poll(() => sleeps().length, { timeout: 20_000 }).toBe(2)
+      if (how === 'kill') {
+        for (const pid of vendors(child.pid)) process.kill(pid, 'SIGKILL')
+        expect(last(await child.turn('a', 't-1'))).toMatchObject({
+          type: 'error',
+          message: expect.stringContaining('SIGKILL') as string,
+        })
+      } else if (how === 'close') child.send({ type: 'close_session', sessionId: 'a' })
+      else child.endInput()
+      await expect.poll(sleeps, { timeout: 10_000 }).toEqual([])
+      expect(withCommand('sleep', String(other))).toEqual([stranger.pid])
+      if (how === 'exit') expect(await child.exited).toEqual({ code: 0, signal: null })
+      if (how !== 'kill') return
+      child.send({ type: 'send_message', sessionId: 'a', content: 'AFTER', turnId: 't-2' })
+      expect(last(await child.turn('a', 't-2')).type).toBe('done')
+      expect(child.of('a').filter((f) => f.type === 'error')).toHaveLength(1)
+    } finally {
+      stranger.kill('SIGKILL')
+      for (const pid of sleeps()) process.kill(pid, 'SIGKILL')
+    }
+  },
+)
 
 test.each(['stdin', 'SIGTERM', 'SIGINT'] as const)(
   'nothing outlives the end by %s (F23)',

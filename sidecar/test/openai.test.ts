@@ -747,3 +747,33 @@ test('a project folder that is gone is a sentence', async () => {
   expect(types(turn)).toEqual(['error'])
   expect(last(turn)['message']).toMatch(/does not exist\. Choose another project\.$/)
 })
+
+test.each(shapes)('%s: a provider that never answers is one error', async (_api, model) => {
+  const { child, server, open, say } = await openaiRig({
+    env: { PACKETBENCH_SIDECAR_STALL_MS: '500' },
+  })
+  server.on('SILENT', { silent: true })
+  open('a', { initialMessage: 'SILENT', turnId: 't-1', model })
+  expect(await child.turn('a', 't-1', 20_000)).toEqual([
+    {
+      type: 'error',
+      message: 'The provider sent nothing for 120 s; send again to retry.',
+      sessionId: 'a',
+      turnId: 't-1',
+    },
+  ])
+  expect(server.requests).toBe(1)
+  await expect.poll(() => server.left).toBe(1)
+  say('a', 't-2', 'again')
+  expect(last(await child.turn('a', 't-2')).type).toBe('done')
+  expect(child.of('a').filter((f) => f.type === 'error')).toHaveLength(1)
+})
+
+test.each(shapes)('%s: cancel while nobody answers is no error', async (_api, model) => {
+  const { child, server, open } = await openaiRig()
+  server.on('SILENT', { silent: true })
+  open('a', { initialMessage: 'SILENT', turnId: 't-1', model })
+  await expect.poll(() => server.requests, { timeout: 20_000 }).toBe(1)
+  child.send({ type: 'cancel', sessionId: 'a' })
+  expect(last(await child.turn('a', 't-1'))).toMatchObject({ type: 'done', cancelled: true })
+})

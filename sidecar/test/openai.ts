@@ -15,6 +15,8 @@ export type Reply =
   | { parts: Part[]; usage?: { input: number; output: number; cached: number; reasoning: number } }
   /** Streams its words and then keeps the stream open until the client leaves. */
   | { hang: string[] }
+  /** Takes the request and never answers, not even with headers. */
+  | { silent: true }
   /** Streams its words and then ends as if that were all. */
   | { cut: string[] }
   /** Fails inside the stream. */
@@ -112,6 +114,12 @@ export class OpenAIServer {
     const reply = this.choose(ask)
     if ('status' in reply) {
       refuse(response, reply.status, reply.error, reply.headers)
+      return
+    }
+    if ('silent' in reply) {
+      response.on('close', () => {
+        this.left += 1
+      })
       return
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' })

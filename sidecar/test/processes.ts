@@ -32,3 +32,19 @@ export function vendors(parent: number): number[] {
     .map((s) => s?.pid ?? 0)
     .filter(running)
 }
+
+/** The living processes whose command line is exactly these words. */
+export function withCommand(...words: string[]): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && commandOf(name) === `${words.join('\0')}\0`)
+    .map(Number)
+    .filter(running)
+}
+
+function commandOf(name: string): string {
+  try {
+    return readFileSync(`/proc/${name}/cmdline`, 'utf8')
+  } catch {
+    return ''
+  }
+}

@@ -36,6 +36,7 @@ import { permissionModeOf } from '../request.js'
 import { Bridge, refusedTools, vendorTools, type Posture } from './claude/bridge.js'
 import { Pool, type Member } from './claude/pool.js'
 import { injectedText, Prompt, userMessage, withHistory, type Content } from './claude/prompt.js'
+import { Mark } from './claude/remains.js'
 import { childEnv, type ClaudeSettings } from './claude/settings.js'
 import { afterTurn, initial, translate, withApplied, type State } from './claude/translate.js'
 import { loadSdk } from './sdk.js'
@@ -108,6 +109,8 @@ interface Job {
 /** The process of a query, once the SDK has started it. */
 interface Vendor {
   child: ChildProcess | undefined
+  /** Settles once it and everything that it started have ended. */
+  gone: Promise<void>
   /** The last of what it wrote to stderr, for the text of its death. */
   stderr: string
 }
@@ -125,10 +128,11 @@ interface Live {
 }
 
 // Ended with this process whatever happens: a child whose parent died goes on
-// until its stream ends.
-const children = new Set<ChildProcess>()
+// until its stream ends, and what it started goes on for ever.
+const children = new Map<Mark, ChildProcess>()
 process.on('exit', () => {
-  for (const child of children) child.kill('SIGKILL')
+  for (const child of children.values()) child.kill('SIGKILL')
+  for (const mark of children.keys()) mark.endAllNow()
 })
 
 type Terminal = Extract<ProviderEvent, { type: 'done' | 'error' }>
@@ -374,7 +378,7 @@ class ClaudeSession implements ProviderSession, Member {
     }
     const prompt = new Prompt()
     const abort = new AbortController()
-    const vendor: Vendor = { child: undefined, stderr: '' }
+    const vendor: Vendor = { child: undefined, gone: Promise.resolve(), stderr: '' }
     const filter = vendorTools(options.allowedTools)
     const sdkOptions: Options = {
       abortController: abort,
@@ -405,14 +409,15 @@ class ClaudeSession implements ProviderSession, Member {
         ? { type: 'enabled', budgetTokens: THINKING_TOKENS, display: 'summarized' }
         : { type: 'disabled' },
       spawnClaudeCodeProcess: ({ command, args, cwd, env, signal }): SpawnedProcess => {
+        const mark = new Mark()
         const child = spawn(command, args, {
           ...(cwd === undefined ? {} : { cwd }),
-          env,
+          env: { ...env, ...mark.env },
           signal,
           stdio: ['pipe', 'pipe', 'pipe'],
           windowsHide: true,
         })
-        this.attach(vendor, child)
+        this.attach(vendor, child, mark)
         return child
       },
       ...(options.projectPath === '' ? {} : { cwd: options.projectPath }),
@@ -425,12 +430,27 @@ class ClaudeSession implements ProviderSession, Member {
     return live
   }
 
-  private attach(vendor: Vendor, child: ChildProcess): void {
+  private attach(vendor: Vendor, child: ChildProcess, mark: Mark): void {
     vendor.child = child
-    children.add(child)
-    child.once('exit', () => children.delete(child))
-    // Its own error event is the SDK's to report; without a listener it would end us.
-    child.once('error', () => children.delete(child))
+    children.set(mark, child)
+    const exited = new Promise<void>((resolve) => {
+      child.once('exit', () => resolve())
+      // Its own error event is the SDK's to report; without a listener it would end us.
+      child.on('error', () => {
+        // Otherwise it was only told to leave, and its exit is still to come.
+        if (child.pid === undefined) resolve()
+      })
+    })
+    vendor.gone = exited
+      .then(() => (child.pid === undefined ? undefined : mark.endAll()))
+      .catch((thrown: unknown) => {
+        log(
+          `what claude started may still run session=${this.options.sessionId}: ${reason(thrown)}`,
+        )
+      })
+      .then(() => {
+        children.delete(mark)
+      })
     child.stderr?.setEncoding('utf8')
     child.stderr?.on('data', (piece: string) => {
       vendor.stderr = (vendor.stderr + piece).slice(-2000)
@@ -553,14 +573,7 @@ class ClaudeSession implements ProviderSession, Member {
   }
 
   private async leave(live: Live, now: boolean): Promise<void> {
-    const { child } = live.vendor
-    const gone =
-      child === undefined || child.exitCode !== null || child.signalCode !== null
-        ? Promise.resolve()
-        : new Promise<void>((resolve) => {
-            child.once('exit', () => resolve())
-            child.once('error', () => resolve())
-          })
+    const { child, gone } = live.vendor
     live.prompt.end()
     if (now || !(await within(gone, LEAVE_MS))) {
       live.abort.abort()

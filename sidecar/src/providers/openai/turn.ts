@@ -121,6 +121,9 @@ export class TurnRun implements Reporter {
       })
       try {
         await this.consume(run)
+      } catch (thrown) {
+        // A request that nobody answered fails when it is given up.
+        if (!this.stalled) throw thrown
       } finally {
         this.usage = run.state.usage
       }
@@ -188,6 +191,8 @@ export class TurnRun implements Reporter {
         watchdog.refresh()
         return
       }
+      // A cancel came first: that is how the turn ends.
+      if (this.signal.aborted) return
       this.stalled = true
       this.abort()
     }, this.options.stallMs)
