@@ -32,7 +32,6 @@ type screen struct {
 	exit      *int32
 	// said is the last text frame.
 	said string
-	buf  []byte // Of a bench.
 }
 
 func (p *proc) screen(t testing.TB, id, token string) *screen {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -82,25 +83,30 @@ func (p *proc) catIn(tb testing.TB, w *window, args ...string) *screen {
 	return s
 }
 
+// skimmed are buffers that hold the largest frame.
+var skimmed = sync.Pool{New: func() any {
+	b := make([]byte, 4<<20)
+	return &b
+}}
+
 // skim reads like read, but keeps nothing: what a bench of throughput needs.
 func (s *screen) skim(ctx context.Context) error {
 	_, r, err := s.conn.Reader(ctx)
 	if err != nil {
 		return err
 	}
-	if s.buf == nil {
-		s.buf = make([]byte, 4<<20)
-	}
-	n := 0
-	for err == nil && n < len(s.buf) { // Into one buffer, as a browser would not do better.
+	held := skimmed.Get().(*[]byte)
+	defer skimmed.Put(held)
+	buf, n := *held, 0
+	for err == nil && n < len(buf) { // Into one buffer, as a browser would not do better.
 		var k int
-		k, err = r.Read(s.buf[n:])
+		k, err = r.Read(buf[n:])
 		n += k
 	}
 	if !errors.Is(err, io.EOF) {
 		return fmt.Errorf("a frame of more than %d bytes: %w", n, err)
 	}
-	b := s.buf[:n]
+	b := buf[:n]
 	switch b[0] {
 	case 0x10:
 		if at := be.BigEndian.Uint64(b[1:]); at != s.next {
