@@ -366,7 +366,8 @@ export const scenarios = [
           'the page still holds the key after it was saved',
         )
         await page.goto(`${own.base}/agents/new`)
-        await page.getByRole('button', { name: 'Provider Claude (API)' }).waitFor()
+        // One key makes both Anthropic rows ready; the SDK's comes first where it is installed.
+        await page.getByRole('button', { name: /^Provider Claude( Agent SDK)? \(API\)$/ }).waitFor()
         await page.goto(`${own.base}/settings`)
         await key.getByRole('button', { name: 'Remove' }).click()
         await key.getByRole('button', { name: 'Remove the key' }).click()
