@@ -634,9 +634,10 @@ test('an idle child is ended and comes back with the next message', async () => 
 
 test('a stopped vendor child is one error, and the next message goes on', async () => {
   const { child, server, open } = await rig({ env: { PACKETBENCH_SIDECAR_STALL_MS: '3000' } })
+  // BASH first, because the next message may carry the transcript, and SLOW with it.
   server
-    .on('SLOW', { hang: ['word '] })
     .on('BASH', tool('tu-1', 'Bash', { command: 'sleep 4; echo slept' }))
+    .on('SLOW', { hang: ['word '] })
   open('a', { initialMessage: 'SLOW', turnId: 't-1' })
   await child.frame((f) => f.type === 'chunk', 'chunk')
   const stopped = vendors(child.pid)
