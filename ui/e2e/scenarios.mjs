@@ -367,7 +367,7 @@ export const scenarios = [
         )
         await page.goto(`${own.base}/agents/new`)
         // One key makes both Anthropic rows ready; the SDK's comes first where it is installed.
-        await page.getByRole('button', { name: /^Provider Claude( Agent SDK)? \(API\)$/ }).waitFor()
+        await page.getByRole('button', { name: /^Provider Claude( Agent SDK)? \(API\)/ }).waitFor()
         await page.goto(`${own.base}/settings`)
         await key.getByRole('button', { name: 'Remove' }).click()
         await key.getByRole('button', { name: 'Remove the key' }).click()
