@@ -134,7 +134,11 @@ func npmError(line string) (text string, is bool) {
 	if m == nil {
 		return "", false
 	}
-	return login.ReplaceAllString(strings.TrimSpace(m[1]), "//"), true
+	text = strings.TrimSpace(m[1])
+	for login.MatchString(text) { // A password may hold an @ itself.
+		text = login.ReplaceAllString(text, "//")
+	}
+	return text, true
 }
 
 // meaning is what npm's codes mean to a person. The first row of which a code
